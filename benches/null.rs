@@ -1,22 +1,21 @@
-//! What the harness itself costs: accesses of the null backend, and the data stamps. `benches/README.md` says how to
-//! read the figures.
+//! Cost of the harness: accesses of the null backend, and data stamps. `benches/README.md` explains the figures.
 
-use beff_backends::{Batch, Batches, Latency, Ring};
+use beff_backends::{Batch, Batches, Latency, TransferBuffer};
 use beff_raw::frame::run::harness::null_file;
-use beff_stamp::{Generation, Stream};
+use beff_stamp::{Generation, StampStream};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{black_box, Bencher};
 
 /// 4096 times a prime, as in a run on a machine with 32 MiB of last-level cache.
 const PERIOD_BYTES: u64 = 4096 * 8209;
-/// Memory of a large call.
+/// Bytes of a large call.
 const MIB: u64 = 1 << 20;
 
 fn main() {
     divan::main();
 }
 
-/// One batch through the seam. `items/s` are accesses: its inverse is the time of one chunk.
+/// One batch through the backend interface. `items/s` are accesses: the inverse is the time per chunk.
 #[divan::bench(args = [
     ("pattern 5: 1 kB chunks, 1 MB calls", 1024, 1024, 16),
     ("pattern 7: 1 kB+8 chunks, 1 MB+8 kB calls", 1032, 1024, 16),
@@ -24,28 +23,28 @@ fn main() {
     ("pattern 15: 1 kB+8 chunks, one per call", 1032, 1, 16384),
 ])]
 fn null_write(bencher: Bencher, (_, chunk_bytes, chunks_per_call, calls): (&str, u64, u64, u64)) {
-    let mut ring = Ring::new(PERIOD_BYTES, 2 * MIB).expect("memory of the ring");
-    let mut file = null_file(chunk_bytes, chunks_per_call, &mut ring).expect("a call fits the ring");
+    let mut buffer = TransferBuffer::new(PERIOD_BYTES, 2 * MIB).expect("transfer buffer");
+    let mut file = null_file(chunk_bytes, chunks_per_call, &mut buffer).expect("a call fits the transfer buffer");
     let mut first_call = 0;
     bencher.counter(ItemsCount::new(calls * chunks_per_call)).bench_local(|| {
-        let moved = file.write(Batches::new(black_box(Batch { first_call, calls }), &mut Latency::off()), &ring);
+        let moved = file.write(Batches::new(black_box(Batch { first_call, calls }), &mut Latency::off()), &buffer);
         first_call += calls;
         moved
     });
 }
 
-/// Laying a stream out, once per generation and access method, outside the clock.
+/// Generation of a stream, once per generation and access method, outside the timed region.
 #[divan::bench]
 fn stamp_fill(bencher: Bencher) {
-    let stream = Stream::new(1, Generation::First, 0, PERIOD_BYTES);
+    let stream = StampStream::new(1, Generation::First, 0, PERIOD_BYTES);
     let mut bytes = vec![0_u8; (PERIOD_BYTES + MIB) as usize];
     bencher.counter(BytesCount::of_slice(&bytes)).bench_local(|| stream.fill(black_box(&mut bytes)));
 }
 
-/// Comparing what reads left in the ring, outside the clock.
+/// Comparison of read data in the transfer buffer, outside the timed region.
 #[divan::bench]
 fn stamp_compare(bencher: Bencher) {
-    let stream = Stream::new(1, Generation::First, 0, PERIOD_BYTES);
+    let stream = StampStream::new(1, Generation::First, 0, PERIOD_BYTES);
     let mut bytes = vec![0_u8; (PERIOD_BYTES + MIB) as usize];
     stream.fill(&mut bytes);
     bencher.counter(BytesCount::of_slice(&bytes)).bench_local(|| stream.compare(black_box(&bytes), 0));

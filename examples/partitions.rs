@@ -1,5 +1,5 @@
-//! Makes the result of a run with many partitions, through the program's own derivation and writers, from the published run of four
-//! backends: each partition has its 516 records under another number of ranks, with slightly other times. For the cost of large files:
+//! Creates the result of a run with many partitions, through the program's own derivation and writers, from the published run of four
+//! backends: each partition has its 516 records under another number of ranks, with slightly different times. For the cost of large files:
 //!
 //! ```text
 //! cargo run --release --example partitions -- 1000 /dev/shm/many          # many.json and many.jsonl (a sync for each line: not on a disk)
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use anyhow::{ensure, Context};
 
 use beff_raw::b_eff_io::records::{JournalLine, PartitionRecord, RunResult};
-use beff_raw::frame::records::Record;
+use beff_raw::frame::records::JournaledResult;
 use beff_raw::frame::report::journal::Journal;
 use beff_raw::frame::report::Views;
 
@@ -20,26 +20,24 @@ const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/runs/mpich-2rank
 
 fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [partitions, prefix] = words.as_slice() else {
-        anyhow::bail!("say how many partitions, and a prefix for the files")
-    };
-    let partitions: u64 = partitions.parse().context("how many partitions")?;
-    ensure!(partitions > 0, "one partition at least");
+    let [partitions, prefix] = words.as_slice() else { anyhow::bail!("usage: partitions COUNT PREFIX") };
+    let partitions: u64 = partitions.parse().context("number of partitions")?;
+    ensure!(partitions > 0, "at least one partition");
     let source: RunResult = serde_json::from_slice(&std::fs::read(SOURCE)?)?;
-    let result = many(&source, partitions);
+    let result = replicate(&source, partitions);
     let path = |suffix: &str| PathBuf::from(format!("{prefix}{suffix}"));
     let document = result.document(&result.derived())?;
     eprintln!("{} patterns, {:.0} MB", result.patterns.len(), document.len() as f64 / 1e6);
     std::fs::write(path(".json"), document)?;
     let mut journal = Journal::create(&path(".jsonl"))?;
-    for line in lines(result) {
+    for line in journal_lines(result) {
         journal.append(&line)?;
     }
     Ok(())
 }
 
-/// The records of the run for 2, 3, 4 ... ranks.
-fn many(source: &RunResult, partitions: u64) -> RunResult {
+/// Copies the records of the run for 2, 3, 4 ... ranks.
+fn replicate(source: &RunResult, partitions: u64) -> RunResult {
     let planned = |ranks: u64| PartitionRecord { ranks, ..source.partitions[0].clone() };
     let all: Vec<u64> = (2..2 + partitions).collect();
     let mut result = RunResult::new(
@@ -67,7 +65,7 @@ fn many(source: &RunResult, partitions: u64) -> RunResult {
     result
 }
 
-fn lines(result: RunResult) -> impl Iterator<Item = JournalLine> {
+fn journal_lines(result: RunResult) -> impl Iterator<Item = JournalLine> {
     let start = result.start_line();
     let RunResult { calibrations, queue_calibrations, patterns, types, ending, .. } = result;
     std::iter::once(start)

@@ -1,5 +1,4 @@
-//! Compiles the C shim with the wrapper of the chosen MPI and generates its Rust side. mpi-sys chooses the same
-//! wrapper: the environment variable MPICC, else `mpicc`.
+//! Compiles the C shim with the wrapper of the chosen MPI ($MPICC, else `mpicc`, as mpi-sys does) and generates its bindings.
 
 use std::env;
 use std::path::PathBuf;
@@ -33,11 +32,11 @@ fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("shim.rs");
     builder
         .generate()
-        .expect("bindgen reads shim.h; if it says that stddef.h is missing, libclang has no headers of its own: see CONTRIBUTING.md")
+        .expect("bindgen reads shim.h; if stddef.h is missing, libclang lacks its own headers: see CONTRIBUTING.md")
         .write_to_file(out)
         .expect("OUT_DIR is writable");
 
-    // The root package and the tests take these as DEP_BEFF_MPI_LIBDIRS for the run path.
+    // Passed to the root package and the tests as DEP_BEFF_MPI_LIBDIRS, for the run path.
     let libdirs = with_prefix("-L");
     println!("cargo:libdirs={}", libdirs.join(":"));
     for dir in &libdirs {
@@ -45,7 +44,7 @@ fn main() {
     }
 }
 
-/// What `mpicc -show` says it would call, split into words.
+/// Words of the compiler command that `mpicc -show` prints.
 fn show(mpicc: &str) -> Vec<String> {
     let output = Command::new(mpicc).arg("-show").output().unwrap_or_else(|e| {
         panic!(
@@ -55,5 +54,5 @@ fn show(mpicc: &str) -> Vec<String> {
         )
     });
     let text = String::from_utf8_lossy(&output.stdout);
-    shell_words::split(&text).unwrap_or_else(|e| panic!("`{mpicc} -show` printed something unreadable: {e}\n{text}"))
+    shell_words::split(&text).unwrap_or_else(|e| panic!("`{mpicc} -show` printed invalid words: {e}\n{text}"))
 }

@@ -1,14 +1,14 @@
-//! Compiles the C shim with the wrapper of the chosen MPI (MPICC, else `mpicc`), and asks its mpi.h which functions there are.
-//! The library is not linked: a process that has no MPI must live with the preload. Its unit tests load it.
+//! Compiles the C shim with the wrapper of the chosen MPI ($MPICC, else `mpicc`) and finds the functions of its mpi.h. The library is not
+//! linked, because processes without MPI must run with the preload; the unit tests load it.
 
 use std::env;
 use std::process::Command;
 
-/// Functions that not every MPI has, and the cfg that tells of them.
+/// Functions that some MPI versions lack, and the cfg for each.
 const OPTIONAL: [(&str, &str); 4] = [
     ("MPI_File_read_at_c", "mpi_large"),
     ("MPI_Session_init", "mpi_sessions"),
-    // Of Open MPI: the flavour decides what a handle and a status are.
+    // Open MPI only: determines the types of handles and statuses.
     ("ompi_file_errhandler_fn", "open_mpi"),
     ("MPI_Request_get_status_any", "mpi_request_get_status_any"),
 ];
@@ -36,7 +36,7 @@ fn main() {
     }
 }
 
-/// Where the library may be, by what the wrapper says it would call.
+/// Candidate paths of the library, from the compiler command of the wrapper.
 fn libraries(mpicc: &str) -> Vec<String> {
     let shown = Command::new(mpicc).arg("-show").output().map(|output| output.stdout).unwrap_or_default();
     let shown = String::from_utf8_lossy(&shown).into_owned();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # no-hooks.sh [ARGUMENTS OF cargo build]: what is built without the feature test-hooks, as every program that measures, has none of them,
-# and shows a result with damage on purpose as one. The MPI is that of the environment.
+# and reports an injected fault in a result. The MPI is that of the environment.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -20,4 +20,4 @@ if grep -q BEFF_RAW_FAIL_START "$program"; then die "$program: asks for failures
 stored=$(mktemp --suffix .json)
 trap 'rm -f "$stored"' EXIT
 sed 's/"inject": null/"inject": "flip"/' docs/runs/mpich-2ranks-60s-ladder.json >"$stored"
-"$program" report "$stored" --full | grep -q 'DAMAGED ON PURPOSE' || die "damage on purpose in a stored result is not told"
+"$program" report "$stored" --full | grep -q 'INJECTED FAULT' || die "an injected fault in a stored result is not reported"

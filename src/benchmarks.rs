@@ -1,69 +1,69 @@
-//! The table of benchmarks. A new one is a room and a line here.
+//! The table of benchmarks. A new benchmark is a module and a line here.
 
-use crate::frame::benchmark::{Benchmark, Format};
+use crate::frame::benchmark::{BenchmarkModule, ReportFormat};
 use crate::frame::report::journal::{self, JournalError};
 use crate::frame::report::json::{self, JsonError};
-use crate::frame::report::Report;
+use crate::frame::report::LoadedReport;
 use crate::{b_eff, b_eff_io, imb_io, replay};
 
-/// All of them. The first one is what the program measures without a command, and what files without a name are of.
-pub const BENCHMARKS: [&Benchmark; 4] =
+/// All benchmarks. The first is the default of the program, and of files that name no benchmark.
+pub const BENCHMARKS: [&BenchmarkModule; 4] =
     [&b_eff_io::BENCHMARK, &b_eff::BENCHMARK, &imb_io::BENCHMARK, &replay::BENCHMARK];
 
-/// The formats that single benchmarks have.
-pub fn formats() -> impl Iterator<Item = &'static Format> {
+/// Formats of single benchmarks.
+pub fn formats() -> impl Iterator<Item = &'static ReportFormat> {
     BENCHMARKS.iter().flat_map(|benchmark| benchmark.formats)
 }
 
-/// Why a file of results could not be read.
+/// A file of results could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It is a journal, but not a sound one.
+    /// A journal that is invalid.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// It is no journal and not a sound JSON document either.
+    /// Neither a journal nor a valid JSON document.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// It was written by another program, but is not sound.
+    /// An invalid file of another program.
     #[error("{0}")]
     Foreign(String),
     /// A result of a benchmark that is not in the table.
-    #[error("{what} of {found}, not of {}; this program reads those of {}", BENCHMARKS[0].name, names())]
+    #[error("{what} of {found}, not of {}; this program reads those of {}", BENCHMARKS[0].name, list_names())]
     Unknown {
         /// The file: a journal or a document.
         what: &'static str,
-        /// What it names.
+        /// The benchmark that it names.
         found: String,
     },
 }
 
-fn names() -> String {
+fn list_names() -> String {
     let names = BENCHMARKS.map(|benchmark| benchmark.name);
     let (last, others) = names.split_last().unwrap_or((&"", &[]));
     format!("{} and {last}", others.join(", "))
 }
 
-/// Reads the results of a run from PREFIX.json or PREFIX.jsonl, whichever the bytes are, of whichever benchmark.
+/// Reads the results of a run of any benchmark from PREFIX.json or PREFIX.jsonl, recognized by their content.
 ///
 /// # Errors
 /// [`LoadError`] with the reason.
-pub fn load(bytes: &[u8]) -> Result<(&'static Benchmark, Box<dyn Report>), LoadError> {
-    let reads = |benchmark: &&Benchmark| benchmark.foreign.filter(|foreign| (foreign.is)(bytes));
+pub fn load(bytes: &[u8]) -> Result<(&'static BenchmarkModule, Box<dyn LoadedReport>), LoadError> {
+    let reads = |benchmark: &&BenchmarkModule| benchmark.foreign.filter(|foreign| (foreign.recognizes)(bytes));
     if let Some((benchmark, foreign)) = BENCHMARKS.into_iter().find_map(|b| Some((b, reads(&b)?))) {
         return Ok((benchmark, (foreign.read)(bytes).map_err(LoadError::Foreign)?));
     }
     // Every line of a journal begins with its kind; the document has its brace alone on the first line.
     if bytes.starts_with(b"{\"record\":") {
-        let benchmark = named(journal::benchmark(bytes)?, "the journal is one")?;
+        let benchmark = find_benchmark(journal::benchmark(bytes)?, "the journal is one")?;
         Ok((benchmark, (benchmark.journal)(bytes)?))
     } else {
-        let benchmark = named(json::benchmark(bytes)?, "the document is a result")?;
+        let benchmark = find_benchmark(json::benchmark(bytes)?, "the document is a result")?;
         Ok((benchmark, (benchmark.document)(bytes)?))
     }
 }
 
-/// The first benchmark was there before files named theirs.
-fn named(found: Option<String>, what: &'static str) -> Result<&'static Benchmark, LoadError> {
+/// Early files of the first benchmark do not name it.
+fn find_benchmark(found: Option<String>, what: &'static str) -> Result<&'static BenchmarkModule, LoadError> {
     let Some(found) = found else { return Ok(BENCHMARKS[0]) };
     BENCHMARKS.into_iter().find(|benchmark| benchmark.name == found).ok_or(LoadError::Unknown { what, found })
 }
@@ -73,8 +73,8 @@ fn named(found: Option<String>, what: &'static str) -> Result<&'static Benchmark
 mod tests;
 
 #[cfg(test)]
-#[path = "benchmarks_hostile.rs"]
-mod hostile;
+#[path = "benchmarks_fuzz.rs"]
+mod fuzz;
 
 #[cfg(test)]
 #[path = "benchmarks_terminal_tests.rs"]

@@ -3,37 +3,40 @@ use std::io;
 use serde::Serialize;
 
 use super::*;
-use crate::frame::records::Record;
-use crate::frame::report::comparison::{markdown, text, Side, View};
+use crate::frame::records::JournaledResult;
+use crate::frame::report::comparison::{markdown, text, ComparisonSide, ComparisonView};
 use crate::frame::report::html;
-use crate::frame::report::picture::Words;
-use crate::frame::report::{Shown, Views};
-use crate::frame::values::comparable::Comparable;
+use crate::frame::report::picture::PictureLabels;
+use crate::frame::report::{ResultReport, Views};
+use crate::frame::values::comparable::ComparableRun;
 use crate::frame::values::compare::{compare, gate};
 
-/// What `report` prints of one result beside its tables, by the word of the format. A picture is of all files together and has
-/// no view of one.
-pub(super) fn views(benchmark: &Benchmark, report: &dyn Report) -> Vec<(&'static str, io::Result<Vec<u8>>)> {
-    let words = ["json", "csv"].into_iter().chain(benchmark.formats.iter().map(|format| format.word));
-    let drawn = || html::together(&report.points(), Words { title: "title", x: "x", y: "y" });
+/// Output of `report` for one result besides its tables, by format. A picture is drawn of all files together, so one result has no view
+/// of it.
+pub(super) fn views(
+    benchmark: &BenchmarkModule,
+    report: &dyn LoadedReport,
+) -> Vec<(&'static str, io::Result<Vec<u8>>)> {
+    let words = ["json", "csv"].into_iter().chain(benchmark.formats.iter().map(|format| format.name));
+    let drawn = || html::ranks_svg(&report.points(), PictureLabels { title: "title", x: "x", y: "y" });
     let view = |word| match word {
         "svg" => drawn().map(String::into_bytes).ok_or_else(|| io::Error::other("there is nothing to draw")),
         _ => report.format(word).unwrap(),
     };
-    let compared = ("compare", Ok(compared(benchmark, report).into_bytes()));
+    let compared = ("compare", Ok(comparison_text(benchmark, report).into_bytes()));
     words.map(|word| (word, view(word))).chain([compared]).collect()
 }
 
-/// What `compare` makes of a result and itself without its facts, so that all of them differ, in every form.
-fn compared(benchmark: &Benchmark, report: &dyn Report) -> String {
+/// Output of `compare` for a result and itself without its facts, so that all of them differ, in every form.
+fn comparison_text(benchmark: &BenchmarkModule, report: &dyn LoadedReport) -> String {
     let runs = [report.comparable()];
-    let without = [Comparable { facts: Vec::new(), ..runs[0].clone() }];
+    let without = [ComparableRun { facts: Vec::new(), ..runs[0].clone() }];
     let (files, troubles) = (vec![runs[0].identity.clone()], runs[0].troubles.clone());
-    let side = Side { name: "A".into(), files, troubles };
+    let side = ComparisonSide { name: "A".into(), files, troubles };
     let comparison = compare([&runs, &without], None, 1);
     let gate = gate(&comparison, 0.95);
     let sides = [&side, &side];
-    let view = View { title: benchmark.title, sides, comparison: &comparison, gate: Some(&gate), full: true };
+    let view = ComparisonView { title: benchmark.title, sides, comparison: &comparison, gate: Some(&gate), full: true };
     text(&view) + &markdown(&view)
 }
 
@@ -41,13 +44,13 @@ fn journal_of<L: Serialize>(lines: &[L]) -> Vec<u8> {
     lines.iter().flat_map(|line| [serde_json::to_vec(line).unwrap(), vec![b'\n']].concat()).collect()
 }
 
-/// Journal and document are recognised as results of `name`, and hold all of `result`.
-fn both_are_recognised<R>(name: &str, result: R, lines: &[R::Line])
+/// Journal and document are recognized as results of `name`, and contain all of `result`.
+fn both_are_recognised<R>(name: &str, result: R, lines: &[R::JournalLine])
 where
     R: Views + std::fmt::Debug,
     R::Derived: std::fmt::Debug,
 {
-    let shown = Shown::new(result);
+    let shown = ResultReport::new(result);
     let document = shown.format("json").unwrap().unwrap();
     for bytes in [&document, &journal_of(lines)] {
         let (benchmark, report) = load(bytes).unwrap();
@@ -66,7 +69,7 @@ fn every_benchmark_is_recognised() {
     both_are_recognised("imb_io", imb.clone(), &imb_io::report::fixtures::journal_lines(&imb));
     let replay = replay::report::fixtures::complete();
     both_are_recognised("replay", replay.clone(), &replay::report::fixtures::journal_lines(&replay));
-    assert!(load(b"backend,ranks\n").unwrap_err().to_string().contains("not a whole JSON document"));
+    assert!(load(b"backend,ranks\n").unwrap_err().to_string().contains("not a complete JSON document"));
 }
 
 #[test]
@@ -83,33 +86,81 @@ fn results_of_other_benchmarks_are_refused_by_name() {
 #[test]
 fn journals_of_another_benchmark_are_refused_by_name() {
     let comm = journal_of(&b_eff::report::fixtures::journal_lines(&b_eff::report::fixtures::complete()));
-    let message = journal::read::<imb_io::records::ImbResult>(&comm).unwrap_err().to_string();
+    let message = journal::read_journal::<imb_io::records::ImbResult>(&comm).unwrap_err().to_string();
     assert!(message.contains("one of b_eff, not of imb_io"), "{message}");
-    let message = journal::read::<b_eff_io::records::RunResult>(&comm).unwrap_err().to_string();
+    let message = journal::read_journal::<b_eff_io::records::RunResult>(&comm).unwrap_err().to_string();
     assert!(message.contains("one of b_eff, not of b_eff_io"), "{message}");
-    // Those of the first benchmark name none: the rest of the line does not fit.
+    // Journals of the first benchmark name none: the rest of the line does not fit.
     let io = journal_of(&[b_eff_io::report::fixtures::complete().start_line()]);
-    let message = journal::read::<b_eff::records::CommResult>(&io).unwrap_err().to_string();
+    let message = journal::read_journal::<b_eff::records::CommResult>(&io).unwrap_err().to_string();
     assert!(message.contains("line 1 is not the start"), "{message}");
 }
 
 #[test]
 fn documents_of_another_benchmark_are_refused_by_name() {
-    let document = Shown::new(b_eff::report::fixtures::complete()).format("json").unwrap().unwrap();
-    let refused = json::parse_as::<imb_io::records::ImbResult>(&document, imb_io::records::ImbResult::SCHEMA);
+    let document = ResultReport::new(b_eff::report::fixtures::complete()).format("json").unwrap().unwrap();
+    let refused = json::parse_result::<imb_io::records::ImbResult>(&document, imb_io::records::ImbResult::SCHEMA);
     let message = refused.unwrap_err().to_string();
     assert!(message.contains("a result of b_eff, not of imb_io"), "{message}");
 }
 
-/// Names, commands and formats tell benchmarks apart.
+/// Names, commands and formats identify benchmarks.
 #[test]
 fn the_table_has_no_name_twice() {
     let mut names: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
     names.extend(crate::cli::commands().map(|command| command.name));
-    names.extend(formats().map(|format| format.word));
+    names.extend(formats().map(|format| format.name));
     let all = names.len();
     names.sort_unstable();
     names.dedup();
-    // The columns of IMB-IO go by the name of its command, and a replay by its own.
+    // IMB-IO and replay each have one name twice: a format and a benchmark are named like their commands.
     assert_eq!(names.len(), all - 2, "{names:?}");
+}
+
+/// Numbers and truth values below a value; derived values and what the schema version decides are left out.
+fn leaves(value: &serde_json::Value, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            let kept = fields.iter().filter(|(name, _)| !matches!(name.as_str(), "derived" | "schema_version"));
+            kept.for_each(|(_, field)| leaves(field, found));
+        }
+        serde_json::Value::Array(elements) => elements.iter().for_each(|element| leaves(element, found)),
+        serde_json::Value::Number(number) => found.push(format!("{}", number.as_f64().unwrap())),
+        serde_json::Value::Bool(truth) => found.push(truth.to_string()),
+        serde_json::Value::Null | serde_json::Value::String(_) => {}
+    }
+}
+
+fn leaves_of(texts: impl Iterator<Item = Vec<u8>>) -> Vec<String> {
+    let mut found = Vec::new();
+    texts.for_each(|text| leaves(&serde_json::from_slice(&text).unwrap(), &mut found));
+    found.sort();
+    found
+}
+
+/// Documents and journals of schema versions 1 (docs/runs) and 2 load, and each number is in the document that is written from them with
+/// the names of the current schema. Only journals of b_eff have other numbers: those of single repetitions.
+#[test]
+fn results_of_earlier_schema_versions_load() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let of = |folder: &str| std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut loaded = std::collections::BTreeSet::new();
+    for path in of("tests/schema-2").chain(of("docs/runs")) {
+        let bytes = std::fs::read(&path).unwrap();
+        let (benchmark, report) = load(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let document = report.format("json").unwrap().unwrap();
+        let is_journal = path.extension().is_some_and(|extension| extension == "jsonl");
+        let old = match is_journal {
+            true => leaves_of(bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec)),
+            false => leaves_of(std::iter::once(bytes)),
+        };
+        let new = leaves_of(std::iter::once(document.clone()));
+        let lost: Vec<&String> = old.iter().filter(|leaf| new.binary_search(leaf).is_err()).collect();
+        let are_single = is_journal && benchmark.name == b_eff::records::B_EFF;
+        assert!(are_single || lost.is_empty() && new.len() >= old.len(), "{}: {lost:?}", path.display());
+        let text = String::from_utf8(document).unwrap();
+        assert!(text.contains("\"schema_version\": 3") && !text.contains("\"waited_seconds\""), "{}", path.display());
+        loaded.insert((benchmark.name, is_journal));
+    }
+    assert_eq!(loaded.len(), 2 * BENCHMARKS.len(), "a document and a journal of each: {loaded:?}");
 }

@@ -1,7 +1,6 @@
-//! What the user typed, and the command that it means. The commands are those of the benchmarks and a few that belong to
-//! none; each brings its own options.
+//! Parses the command line. The commands are those of the benchmarks and a few that belong to none; each defines its own options.
 
-mod from;
+mod from_result;
 
 use std::ffi::OsString;
 use std::sync::LazyLock;
@@ -11,10 +10,10 @@ use clap::{ArgMatches, Args};
 
 use crate::benchmarks::BENCHMARKS;
 use crate::commands::{shell, COMMANDS};
-use crate::frame::benchmark::{as_typed, typed, Command};
+use crate::frame::benchmark::{keep_arguments, parse_options, Command};
 use crate::frame::error::UsageError;
-use crate::frame::options::{common_help, MEASURED};
-use crate::frame::paths::word_of;
+use crate::frame::options::{common_help, HEADING_MEASUREMENT};
+use crate::frame::paths::shell_word;
 
 const ABOUT: &str = "Effective parallel-I/O bandwidth (b_eff_io): MPI-IO, POSIX, io_uring, mmap";
 
@@ -22,17 +21,17 @@ const LONG_ABOUT: &str = "\
 Effective parallel-I/O bandwidth (b_eff_io) through MPI-IO, POSIX, io_uring and mmap.
 
 Measures how fast the ranks of a parallel program write, rewrite and read files in 43 access patterns, and condenses that \
-to one number. Several backends in one run show how much of what the storage can do reaches MPI-IO. Without a command, \
+to one number. Several backends in one run show how much of the storage's bandwidth MPI-IO delivers. Without a command, \
 `io` runs.";
 
-/// What stands below the options in `--help` of the program.
+/// Text below the options in `--help` of the program.
 const AFTER_HELP: &str = concat!(
     "Examples:
   One minute through MPI-IO, files in /scratch:
       mpirun -n 4 beff-raw --path /scratch
-  The ladder from device to MPI-IO, results kept in ladder.json:
+  All layers from the device to MPI-IO, results kept in ladder.json:
       mpirun -n 4 beff-raw --backend mpiio,posix,uring,mmap -T 15m --path /scratch --out ladder
-  What a run on 1024 ranks would write, without running it:
+  Plan of a run on 1024 ranks, without running it:
       beff-raw plan --ranks 1024 --rate 20G -T 15m
 
   `beff-raw COMMAND --help` has more for each command.
@@ -41,32 +40,31 @@ const AFTER_HELP: &str = concat!(
     common_help!()
 );
 
-/// Options that `-h` of a benchmark shows: what a first run needs. Arguments without a name are always shown.
-const FIRST: [&str; 13] =
+/// Options that `-h` of a benchmark shows, for a first run. Positional arguments are always shown.
+const SHORT_HELP_OPTIONS: [&str; 13] =
     ["backend", "time", "path", "out", "verify", "hints", "hint", "full", "quiet", "msglog", "npmin", "iter", "pace"];
 
-/// Commands that `-h` leaves out: they are typed once on a machine.
-const RARE: [&str; 2] = ["completions", "man"];
+/// Commands that `-h` omits: they are used once on a machine.
+const HIDDEN_COMMANDS: [&str; 2] = ["completions", "man"];
 
-/// Last words of a short help.
-const MORE: &str = "`--help` has all options, units and exit codes.";
+const SHORT_HELP_FOOTER: &str = "`--help` has all options, units and exit codes.";
 
-/// One line: the program, its source, and the MPI it was built with, which is not asked.
+/// One line: the program, its source, and the MPI it was built with, without a call of MPI.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let (version, revision) = (env!("CARGO_PKG_VERSION"), env!("BEFF_GIT_REVISION"));
     format!("{version} (source {revision}, built with {})", beff_ffi::built_with())
 });
 
-/// Completions: made from the definition of the command line, so they cannot differ from it.
+/// Completions, generated from the definition of the command line.
 const COMPLETIONS: Command = Command {
     name: "completions",
-    about: "Print what a shell needs to complete options and values",
+    about: "Print shell completions of options and values",
     after_help: shell::COMPLETIONS_HELP,
     options: shell::CompletionsArgs::augment_args,
-    translate: as_typed,
-    run: |options| shell::completions(&typed(options)?, command_line()),
+    translate: keep_arguments,
+    run: |options| shell::completions(&parse_options(options)?, command_line()),
     measures: false,
-    of_this_host: false,
+    is_host_specific: false,
 };
 
 /// Man pages, likewise.
@@ -75,21 +73,20 @@ const MAN: Command = Command {
     about: "Write the manual pages of all commands into a directory",
     after_help: shell::MAN_HELP,
     options: shell::ManArgs::augment_args,
-    translate: as_typed,
-    run: |options| shell::man(&typed(options)?, command_line()),
+    translate: keep_arguments,
+    run: |options| shell::man(&parse_options(options)?, command_line()),
     measures: false,
-    of_this_host: true,
+    is_host_specific: true,
 };
 
-/// All commands: what measures, then what else the benchmarks have, then those of no benchmark. The very first one runs if
-/// none is typed.
+/// All commands: those that measure, then others of the benchmarks, then those of no benchmark. The first is the default.
 pub fn commands() -> impl Iterator<Item = &'static Command> {
     let of_benchmarks =
         |measures: bool| BENCHMARKS.iter().flat_map(|b| b.commands).filter(move |c| c.measures == measures);
     of_benchmarks(true).chain(of_benchmarks(false)).chain(&COMMANDS).chain(&[COMPLETIONS, MAN])
 }
 
-/// The command line, as clap understands it: options of the first command, and all commands.
+/// The command line for clap: options of the first command, and all commands.
 #[must_use]
 pub fn command_line() -> clap::Command {
     let line = clap::Command::new("beff-raw");
@@ -108,80 +105,80 @@ pub fn command_line() -> clap::Command {
     }))
 }
 
-/// Its own options, and those that every command that measures has.
+/// Adds the options of a command, and those of every command that measures.
 fn with_options(command: &Command, line: clap::Command) -> clap::Command {
     let line = (command.options)(line);
     if command.measures {
-        line.arg(from::option(MEASURED))
+        line.arg(from_result::from_option(HEADING_MEASUREMENT))
     } else {
         line
     }
 }
 
-/// The same as `-h` shows it: the options of a first run, each in a line or two, and the examples.
-fn short_line() -> clap::Command {
-    let line = shortened(command_line());
+/// The command line for `-h`: options of a first run, each in a line or two, and the examples.
+fn short_command_line() -> clap::Command {
+    let line = shorten_help(command_line());
     line.mut_subcommands(|command| {
         let measures = commands().any(|c| c.name == command.get_name() && c.measures);
-        let about = command.get_about().map(|about| first_words(&about.to_string()).to_owned());
-        let command = if measures { shortened(command) } else { command };
-        let is_rare = RARE.contains(&command.get_name());
+        let about = command.get_about().map(|about| first_phrase(&about.to_string()).to_owned());
+        let command = if measures { shorten_help(command) } else { command };
+        let is_rare = HIDDEN_COMMANDS.contains(&command.get_name());
         command.about(about.unwrap_or_default()).hide(is_rare)
     })
 }
 
-fn shortened(command: clap::Command) -> clap::Command {
+fn shorten_help(command: clap::Command) -> clap::Command {
     let after_help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let examples = after_help.split("\n\n").find(|part| part.starts_with("Examples:")).unwrap_or_default();
     let command = command.mut_args(|arg| {
-        let is_first = arg.is_positional() || FIRST.contains(&arg.get_id().as_str());
+        let is_first = arg.is_positional() || SHORT_HELP_OPTIONS.contains(&arg.get_id().as_str());
         let help = match arg.get_id().as_str() {
             "out" => "Keep the results in PREFIX.json, PREFIX.jsonl and more".to_owned(),
-            _ => arg.get_help().map(|whole| first_words(&whole.to_string()).to_owned()).unwrap_or_default(),
+            _ => arg.get_help().map(|whole| first_phrase(&whole.to_string()).to_owned()).unwrap_or_default(),
         };
         let hides = arg.is_hide_set() || !is_first;
         arg.help(help).hide(hides).help_heading(None::<&str>)
     });
-    command.after_help(format!("{examples}\n\n{MORE}"))
+    command.after_help(format!("{examples}\n\n{SHORT_HELP_FOOTER}"))
 }
 
-/// Up to the first full stop, semicolon or bracket of any kind; where that is long, up to the first colon.
-fn first_words(text: &str) -> &str {
+/// Text up to the first full stop, semicolon or bracket; if that is long, up to the first colon.
+fn first_phrase(text: &str) -> &str {
     let until = |text: &'_ str, ends: &[&str]| ends.iter().filter_map(|end| text.find(end)).min();
     let sentence = until(text, &[". ", "; ", " (", " ["]).map_or(text, |end| &text[..end]);
     let is_long = sentence.len() > 62;
     until(sentence, &[": "]).filter(|_| is_long).map_or(sentence, |end| &sentence[..end])
 }
 
-/// What is printed where nothing was typed and nothing was launched.
+/// Help for a call without arguments and without a launcher.
 #[must_use]
 pub fn short_help() -> String {
-    short_line().render_help().to_string()
+    short_command_line().render_help().to_string()
 }
 
-/// What there is instead of a command.
+/// Result of a command line that is not a command.
 #[derive(Debug)]
-pub enum NoCommand {
+pub enum CommandLineError {
     /// Spellings that a command refuses.
-    Refused(UsageError),
+    Usage(UsageError),
     /// Help, version or an error, with their own streams and exit codes.
-    Said(clap::Error),
+    Clap(clap::Error),
 }
 
-/// The command of these arguments, and its options.
+/// Parses arguments into a command and its options.
 ///
 /// # Errors
-/// What there is to say where they ask for help or are no command line.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Command, ArgMatches), NoCommand> {
+/// Help, version, or an invalid command line.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Command, ArgMatches), CommandLineError> {
     let all: Vec<&Command> = commands().collect();
     let translate = |args, command: &Command| (command.translate)(args);
     let translated = |args: Vec<OsString>| commands().try_fold(args, translate);
-    let args = translated(args.into_iter().collect()).and_then(|args| from::expand(args, &all, translated));
-    let args: Vec<OsString> = spoken(args.map_err(NoCommand::Refused)?);
-    let line = if args.iter().any(|arg| arg == "-h") { short_line() } else { command_line() };
+    let args = translated(args.into_iter().collect()).and_then(|args| from_result::expand(args, &all, translated));
+    let args: Vec<OsString> = normalize_help_words(args.map_err(CommandLineError::Usage)?);
+    let line = if args.iter().any(|arg| arg == "-h") { short_command_line() } else { command_line() };
     let mut matches = line.try_get_matches_from(&args).map_err(|error| match error.kind() {
-        ErrorKind::InvalidUtf8 => NoCommand::Refused(no_text(&args)),
-        _ => NoCommand::Said(with_next(error, &args)),
+        ErrorKind::InvalidUtf8 => CommandLineError::Usage(not_utf8_error(&args)),
+        _ => CommandLineError::Clap(add_suggestion(error, &args)),
     })?;
     let typed = matches.remove_subcommand();
     let of_name = |name: &str| commands().find(|command| command.name == name);
@@ -189,11 +186,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Comma
         Some((name, options)) => of_name(&name).map(|command| (command, options)),
         None => commands().next().map(|first| (first, matches)),
     }
-    .ok_or_else(|| NoCommand::Said(command_line().error(ErrorKind::InvalidSubcommand, "no such command")))
+    .ok_or_else(|| CommandLineError::Clap(command_line().error(ErrorKind::InvalidSubcommand, "no such command")))
 }
 
-/// Words that people type for options: `help`, `help COMMAND`, `version`.
-fn spoken(mut args: Vec<OsString>) -> Vec<OsString> {
+/// Accepts the words `help`, `help COMMAND` and `version` for options.
+fn normalize_help_words(mut args: Vec<OsString>) -> Vec<OsString> {
     match args.get(1).and_then(|word| word.to_str()) {
         Some("help") => {
             args.remove(1);
@@ -205,22 +202,28 @@ fn spoken(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// Says what to type where clap says only what is wrong.
-fn with_next(mut error: clap::Error, args: &[OsString]) -> clap::Error {
-    let is_told = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested]
+/// Adds a suggestion to errors for which clap has none.
+fn add_suggestion(mut error: clap::Error, args: &[OsString]) -> clap::Error {
+    let is_reported = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested]
         .iter()
         .any(|kind| error.get(*kind).is_some());
     let next = match error.kind() {
-        _ if is_told => None,
+        _ if is_reported => None,
         ErrorKind::InvalidSubcommand => {
-            let names: Vec<&str> = commands().map(|command| command.name).filter(|name| !RARE.contains(name)).collect();
+            let names: Vec<&str> =
+                commands().map(|command| command.name).filter(|name| !HIDDEN_COMMANDS.contains(name)).collect();
             Some(format!("the commands are {}", names.join(", ")))
         }
         ErrorKind::MissingRequiredArgument => {
             let typed = args.get(1).and_then(|word| word.to_str());
-            commands().find(|command| Some(command.name) == typed).and_then(example).map(|line| format!("type {line}"))
+            commands()
+                .find(|command| Some(command.name) == typed)
+                .and_then(first_example)
+                .map(|line| format!("type {line}"))
         }
-        ErrorKind::UnknownArgument => error.get(ContextKind::InvalidArg).and_then(|arg| elsewhere(&arg.to_string())),
+        ErrorKind::UnknownArgument => {
+            error.get(ContextKind::InvalidArg).and_then(|arg| commands_with_option(&arg.to_string()))
+        }
         _ => None,
     };
     if let Some(next) = next {
@@ -229,13 +232,11 @@ fn with_next(mut error: clap::Error, args: &[OsString]) -> clap::Error {
     error
 }
 
-/// The first command line of the examples.
-fn example(command: &'static Command) -> Option<&'static str> {
+fn first_example(command: &'static Command) -> Option<&'static str> {
     command.after_help.lines().find_map(|line| line.strip_prefix("      ").map(str::trim))
 }
 
-/// Which other commands have this option.
-fn elsewhere(option: &str) -> Option<String> {
+fn commands_with_option(option: &str) -> Option<String> {
     let long = option.strip_prefix("--")?;
     let has = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(long));
     let line = command_line();
@@ -243,11 +244,11 @@ fn elsewhere(option: &str) -> Option<String> {
     (!names.is_empty()).then(|| format!("--{long} is an option of beff-raw {}", names.join(", ")))
 }
 
-/// Which arguments are no text; clap does not say. Names of files need not be.
-fn no_text(args: &[OsString]) -> UsageError {
+/// Error for arguments that are not UTF-8, which clap does not name. Names of files may be any bytes.
+fn not_utf8_error(args: &[OsString]) -> UsageError {
     let at = |n: usize, arg: &OsString| {
         let before = args[..n].last().and_then(|arg| arg.to_str()).filter(|arg| arg.starts_with('-'));
-        before.map_or_else(|| word_of(arg), |option| format!("{option} {}", word_of(arg)))
+        before.map_or_else(|| shell_word(arg), |option| format!("{option} {}", shell_word(arg)))
     };
     let odd = args.iter().enumerate().filter(|(_, arg)| arg.to_str().is_none());
     let odd: Vec<String> = odd.map(|(n, arg)| at(n, arg)).collect();

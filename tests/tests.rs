@@ -75,8 +75,8 @@ mod offline;
 mod one_failure;
 #[path = "suite/options.rs"]
 mod options;
-#[path = "suite/out_of_room.rs"]
-mod out_of_room;
+#[path = "suite/out_of_space.rs"]
+mod out_of_space;
 #[path = "suite/page.rs"]
 mod page;
 #[path = "suite/pairs.rs"]
@@ -85,6 +85,10 @@ mod pairs;
 mod patient;
 #[path = "suite/planted.rs"]
 mod planted;
+#[path = "suite/preallocation.rs"]
+mod preallocation;
+#[path = "suite/preallocation_elsewhere.rs"]
+mod preallocation_elsewhere;
 #[path = "suite/probe.rs"]
 mod probe;
 #[path = "suite/profile.rs"]
@@ -105,10 +109,10 @@ mod removal;
 mod repeat;
 #[path = "suite/replay.rs"]
 mod replay;
+#[path = "suite/replay_collectives.rs"]
+mod replay_collectives;
 #[path = "suite/replay_command.rs"]
 mod replay_command;
-#[path = "suite/replay_meet.rs"]
-mod replay_meet;
 #[path = "suite/replay_race.rs"]
 mod replay_race;
 #[path = "suite/replay_reuse.rs"]
@@ -117,10 +121,6 @@ mod replay_reuse;
 mod replay_stuck;
 #[path = "suite/reused.rs"]
 mod reused;
-#[path = "suite/room.rs"]
-mod room;
-#[path = "suite/room_elsewhere.rs"]
-mod room_elsewhere;
 #[path = "suite/round_trip.rs"]
 mod round_trip;
 #[path = "suite/rounds.rs"]

@@ -1,24 +1,24 @@
-//! One file under a direct-I/O policy: a buffered descriptor, a second one with O_DIRECT where that is possible, and
-//! the choice between them ([`Route`]). Whoever works on descriptors opens, syncs and closes them here.
+//! One file under a direct-I/O policy: a buffered descriptor, a second one with O_DIRECT where possible, and the choice between
+//! them ([`FileRoute`]). Drivers with descriptors open, sync and close them here.
 //!
-//! Both descriptors of a file may be used one after the other: a direct transfer first writes back and then drops the
-//! cached pages of its range, and every write pattern ends with a sync of all ranks before any of them starts the
-//! next one. Within one pattern all ranks decide alike, because they share chunk, stride and origin. So no page is
-//! written through the cache by one rank while another writes a part of it directly, which would lose data.
+//! Both descriptors may be used in turn: a direct transfer first writes back and drops the cached pages of its range, and every
+//! write pattern ends with a sync of all ranks before the next starts. Within one pattern all ranks choose one route, sharing chunk,
+//! stride and origin: no page is written through the cache by one rank while another writes a part of it directly, which would lose
+//! data.
 //!
 //! # Four routes
 //!
-//! Alignment is what statx(2) tells (STATX_DIOALIGN, and STATX_DIO_READ_ALIGN where the kernel has it), or a block where the kernel
-//! may fall back to the page cache by itself (see `statx`); that an open with O_DIRECT succeeded proves nothing.
+//! Alignment is that of statx(2) (STATX_DIOALIGN, and STATX_DIO_READ_ALIGN where supported), or a block where the kernel may fall
+//! back to the page cache (see `statx`); a successful open with O_DIRECT proves nothing.
 //!
-//! 1. **Aligned**: every offset, length and address is a multiple of the sector. Straight between ring and file.
-//! 2. **With edges**: not aligned, but the rank's bytes are contiguous in the file and share no sector with other ranks. See `edges`.
-//!    First writes take blocks of the file system for sectors where a chunk is as long as one.
+//! 1. **Aligned**: every offset, length and address is a multiple of the sector. Transferred directly between buffer and file.
+//! 2. **With edges**: not aligned, but the rank's bytes are contiguous and share no sector with other ranks. See `edges`. First
+//!    writes use file-system blocks instead of sectors if a chunk is at least as long.
 //! 3. **Two-phase**: ranks share sectors, or blocks of a new file. See `two_phase`.
 //! 4. **Through the page cache**, with the reason, or not run where direct I/O is required.
 //!
-//! A plain read-modify-write of shared sectors would be simpler and loses the half sector of whoever wrote first. It is there as a
-//! hidden value of `--collective`, so that a test can show that this is found.
+//! A read-modify-write of shared sectors would be simpler, and loses the part of the rank that wrote first. It is a hidden value of
+//! `--collective`, so that a test can show that the loss is detected.
 
 use std::fs::File;
 use std::os::fd::IntoRawFd;
@@ -27,361 +27,394 @@ use std::path::PathBuf;
 use nix::fcntl::OFlag;
 
 use crate::directory::FilePath;
-use crate::edges::{edge_failure, Edges, Stretch, MAX_SECTOR_BYTES};
-use crate::error::Cause;
-use crate::route::{direct_route, has_edges, Route};
+use crate::edges::{edge_error, BatchSpan, EdgeSectors, MAX_SECTOR_BYTES};
+use crate::error::FailureCause;
+use crate::route::{direct_route, has_whole_blocks, FileRoute};
 use crate::statx::{direct_align, DirectAlign, BLOCK_MAPPED};
 use crate::{
-    AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Pattern,
-    Result, Ring,
+    AccessKind, AccessPattern, BackendError, Collective, Direct, Direction, DriverOptions, OpenMode, OpenRequest,
+    Result, TransferBuffer, TransferStrategy,
 };
 
-/// What [`crate::Ring`] guarantees for windows at aligned stream positions.
-const RING_ALIGN_BYTES: u64 = 4096;
+/// Alignment that [`crate::TransferBuffer`] guarantees for windows at aligned stream positions.
+const BUFFER_ALIGN_BYTES: u64 = 4096;
 
-/// What the options say about the way of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Policy {
+pub(crate) struct TransferPolicy {
     pub(crate) direct: Direct,
     /// RWF_DONTCACHE on buffered transfers.
     pub(crate) dont_cache: bool,
     pub(crate) collective: Collective,
 }
 
-impl From<&DriverOptions> for Policy {
+impl From<&DriverOptions> for TransferPolicy {
     fn from(options: &DriverOptions) -> Self {
         Self { direct: options.direct, dont_cache: options.dont_cache, collective: options.collective }
     }
 }
 
-impl From<Direct> for Policy {
+impl From<Direct> for TransferPolicy {
     fn from(direct: Direct) -> Self {
         Self::from(&DriverOptions { direct, ..DriverOptions::default() })
     }
 }
 
-/// The two ways to one file.
 #[derive(Debug)]
 pub(crate) struct FdPair {
     pub(crate) path: PathBuf,
     pub(crate) buffered: File,
     direct: DirectFd,
-    policy: Policy,
-    edges: Edges,
-    /// The file was made by this opening: writes find no blocks in it.
+    policy: TransferPolicy,
+    edges: EdgeSectors,
+    /// Created by this open: writes find no blocks in it.
     is_new: bool,
 }
 
 /// The descriptor with O_DIRECT, or why there is none.
 #[derive(Debug)]
 enum DirectFd {
-    NotWanted,
-    Ready { file: File, align: DirectAlign },
-    Impossible(String),
+    Disabled,
+    Open { file: File, align: DirectAlign },
+    Unavailable(String),
 }
 
 impl DirectFd {
     fn file(&self) -> Option<&File> {
         match self {
-            Self::Ready { file, .. } => Some(file),
-            Self::NotWanted | Self::Impossible(_) => None,
+            Self::Open { file, .. } => Some(file),
+            Self::Disabled | Self::Unavailable(_) => None,
         }
     }
 }
 
 /// How whole aligned domains of a file are moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Domains {
-    pub(crate) direct: bool,
+pub(crate) struct DomainPath {
+    pub(crate) is_direct: bool,
     pub(crate) align_bytes: u64,
-    /// Why not direct, where that would have been preferred.
+    /// Why not direct, if that was preferred.
     pub(crate) reason: Option<String>,
 }
 
 impl FdPair {
-    /// Opens the file of a request; collective over its communicator. A new file is made by rank 0 alone, and the
-    /// others open it once rank 0 has told them that it exists.
-    pub(crate) fn open(request: &OpenRequest<'_>, policy: Policy) -> Result<Self> {
-        let agree = |made: bool| {
-            request.comm.bcast_flag(made).map_err(|e| {
+    /// Opens the file of a request; collective over its communicator. Rank 0 creates a new file, the other ranks open it
+    /// afterwards.
+    pub(crate) fn open(request: &OpenRequest<'_>, policy: TransferPolicy) -> Result<Self> {
+        let agree = |created: bool| {
+            request.comm.bcast_flag(created).map_err(|e| {
                 let text = format!("agreement on the new file failed: {e}");
-                BackendError::new("open", request.path, Cause::Io, text)
+                BackendError::new("open", request.path, FailureCause::Io, text)
             })
         };
         Self::open_as(request.path, request.mode, policy, request.comm.rank() == 0, agree)
     }
 
-    /// [`FdPair::open`] without a communicator: `creates` is true on rank 0, `agree` gives rank 0's value to all.
+    /// [`FdPair::open`] without a communicator: `creates` is true on rank 0, `agree` broadcasts its value.
     pub(crate) fn open_as(
         path: &FilePath,
         mode: OpenMode,
-        policy: impl Into<Policy>,
+        policy: impl Into<TransferPolicy>,
         creates: bool,
         agree: impl FnOnce(bool) -> Result<bool>,
     ) -> Result<Self> {
         let policy = policy.into();
         let buffered = if mode == OpenMode::CreateNew {
-            create_agreed(path, creates, agree)?
+            create_exclusive(path, creates, agree)?
         } else {
-            path.open(flags(mode)).map_err(|e| BackendError::from_io("open", path, None, &e))?
+            path.open(open_flags(mode)).map_err(|e| BackendError::from_io("open", path, None, &e))?
         };
         let direct = match policy.direct {
-            Direct::Off => DirectFd::NotWanted,
+            Direct::Off => DirectFd::Disabled,
             Direct::Auto | Direct::Required => open_direct(&buffered, path, mode, policy.direct),
         };
-        let edges = Edges::new().map_err(|e| BackendError::from_io("mmap (edge sectors)", path, None, &e))?;
+        let edges = EdgeSectors::new().map_err(|e| BackendError::from_io("mmap (edge sectors)", path, None, &e))?;
         Ok(Self { path: path.into(), buffered, direct, policy, edges, is_new: mode == OpenMode::CreateNew })
     }
 
     /// [`FdPair::open_as`] for one rank alone.
     #[cfg(test)]
-    pub(crate) fn open_alone(path: &std::path::Path, mode: OpenMode, policy: impl Into<Policy>) -> Result<Self> {
+    pub(crate) fn open_alone(
+        path: &std::path::Path,
+        mode: OpenMode,
+        policy: impl Into<TransferPolicy>,
+    ) -> Result<Self> {
         let path = FilePath::of(path).map_err(|e| BackendError::from_io("open", path, None, &e))?;
         Self::open_as(&path, mode, policy, true, Ok)
     }
 
-    /// Takes `other` for the descriptor with O_DIRECT.
+    /// Replaces the descriptor with O_DIRECT by `other`.
     #[cfg(test)]
     pub(crate) fn force_direct_file(&mut self, other: File) {
-        if let DirectFd::Ready { file, .. } = &mut self.direct {
+        if let DirectFd::Open { file, .. } = &mut self.direct {
             *file = other;
         }
     }
 
-    /// Takes sectors of `bytes` for those of the file, as if the device had larger ones.
+    /// Pretends that the device has sectors of `bytes`.
     #[cfg(test)]
     pub(crate) fn force_align(&mut self, bytes: u64) {
-        if let DirectFd::Ready { align, .. } = &mut self.direct {
-            assert!(bytes >= align.both_bytes() && bytes.is_power_of_two());
+        if let DirectFd::Open { align, .. } = &mut self.direct {
+            assert!(bytes >= align.common_bytes() && bytes.is_power_of_two());
             *align = DirectAlign { offset_bytes: bytes, read_offset_bytes: bytes, block_bytes: bytes, ..*align };
         }
     }
 
-    /// Takes the file for a new one with blocks of `bytes`.
+    /// Pretends that the file is new, with blocks of `bytes`.
     #[cfg(test)]
     pub(crate) fn force_block(&mut self, bytes: u64) {
         self.is_new = true;
-        if let DirectFd::Ready { align, .. } = &mut self.direct {
+        if let DirectFd::Open { align, .. } = &mut self.direct {
             align.block_bytes = bytes;
         }
     }
 
-    /// The way of a pattern in one direction. All ranks of a file come to the same answer for patterns with shared
-    /// sectors, because they share chunk, stride and origin.
+    /// The route of a pattern in one direction, the same on all ranks for patterns with shared sectors.
     ///
     /// # Errors
     /// The reason why a pattern cannot be run under [`Direct::Required`].
-    pub(crate) fn route(&self, pattern: &Pattern, direction: Direction) -> std::result::Result<Route, String> {
+    pub(crate) fn route(
+        &self,
+        pattern: &AccessPattern,
+        direction: Direction,
+    ) -> std::result::Result<FileRoute, String> {
         let reason = match &self.direct {
-            DirectFd::NotWanted => return Ok(Route::Buffered { reason: None }),
-            DirectFd::Ready { align, .. } => {
-                match direct_route(pattern, align.bytes_of(direction), self.policy.collective) {
+            DirectFd::Disabled => return Ok(FileRoute::Buffered { reason: None }),
+            DirectFd::Open { align, .. } => {
+                match direct_route(pattern, align.direction_bytes(direction), self.policy.collective) {
                     Ok(route) => return Ok(route),
                     Err(reason) => reason,
                 }
             }
-            DirectFd::Impossible(reason) => reason.clone(),
+            DirectFd::Unavailable(reason) => reason.clone(),
         };
-        self.buffered_for(reason)
+        self.buffered_or_refused(reason)
     }
 
-    /// The route of a pattern that cannot be direct for this reason, which is an error where it has to be.
-    fn buffered_for(&self, reason: String) -> std::result::Result<Route, String> {
+    /// The buffered route, or the reason as an error if direct I/O is required.
+    fn buffered_or_refused(&self, reason: String) -> std::result::Result<FileRoute, String> {
         match self.policy.direct {
             Direct::Required => Err(reason),
-            Direct::Auto | Direct::Off => Ok(Route::Buffered { reason: Some(reason) }),
+            Direct::Auto | Direct::Off => Ok(FileRoute::Buffered { reason: Some(reason) }),
         }
     }
 
     /// Why a pattern cannot be run, in either direction.
-    pub(crate) fn unsupported(&self, pattern: &Pattern) -> Option<String> {
+    pub(crate) fn unsupported(&self, pattern: &AccessPattern) -> Option<String> {
         [Direction::Write, Direction::Read].into_iter().find_map(|direction| self.route(pattern, direction).err())
     }
 
-    /// As [`FdPair::route`] on windows of this ring, with the refusal as an error of `prepare`.
-    pub(crate) fn route_or_error(&self, pattern: &Pattern, direction: Direction, ring: &Ring) -> Result<Route> {
-        let route = self.route(pattern, direction).and_then(|route| self.in_memory(route, pattern, ring));
-        route.map(|route| self.in_blocks(route, pattern, direction, ring)).map_err(|reason| {
+    /// As [`FdPair::route`] on windows of this buffer; a refusal is an error of `prepare`.
+    pub(crate) fn route_or_error(
+        &self,
+        pattern: &AccessPattern,
+        direction: Direction,
+        buffer: &TransferBuffer,
+    ) -> Result<FileRoute> {
+        let route =
+            self.route(pattern, direction).and_then(|route| self.match_buffer_alignment(route, pattern, buffer));
+        route.map(|route| self.match_block_size(route, pattern, direction, buffer)).map_err(|reason| {
             let text = format!("direct I/O is required, but {reason}; use --direct auto");
-            BackendError::new("prepare", &self.path, Cause::Unsupported, text)
+            BackendError::new("prepare", &self.path, FailureCause::Unsupported, text)
         })
     }
 
-    /// The route, or another one where it needs aligned memory and the windows of the ring do not stay aligned.
+    /// The route, or a buffered one if windows of the buffer do not stay aligned as it requires.
     ///
     /// # Errors
     /// The reason under [`Direct::Required`].
-    fn in_memory(&self, route: Route, pattern: &Pattern, ring: &Ring) -> std::result::Result<Route, String> {
-        let (Route::Direct { align_bytes } | Route::DirectEdges { align_bytes }) = route else { return Ok(route) };
-        if pattern.call_bytes() == 0 || pattern.stays_aligned(ring.period_bytes(), align_bytes) {
+    fn match_buffer_alignment(
+        &self,
+        route: FileRoute,
+        pattern: &AccessPattern,
+        buffer: &TransferBuffer,
+    ) -> std::result::Result<FileRoute, String> {
+        let (FileRoute::Direct { align_bytes } | FileRoute::DirectEdges { align_bytes }) = route else {
+            return Ok(route);
+        };
+        if pattern.call_bytes() == 0 || pattern.has_aligned_windows(buffer.period_bytes(), align_bytes) {
             return Ok(route);
         }
-        self.buffered_for(format!("the data repeats after {} bytes, no multiple of {align_bytes}", ring.period_bytes()))
+        self.buffered_or_refused(format!(
+            "the data repeats after {} bytes, no multiple of {align_bytes}",
+            buffer.period_bytes()
+        ))
     }
 
-    /// The route, in whole blocks of the file system where it would write parts of new ones at the edges of larger chunks: a file
-    /// system fills the rest of such a block, waits for it, and lets no other write into the file meanwhile.
-    fn in_blocks(&self, route: Route, pattern: &Pattern, direction: Direction, ring: &Ring) -> Route {
-        let (DirectFd::Ready { align, .. }, true, Direction::Write) = (&self.direct, self.is_new, direction) else {
+    /// The route, in whole file-system blocks where edges of larger chunks would be parts of new ones: a file system fills the rest
+    /// of such a block, waits for it, and blocks all other writes to the file meanwhile.
+    fn match_block_size(
+        &self,
+        route: FileRoute,
+        pattern: &AccessPattern,
+        direction: Direction,
+        buffer: &TransferBuffer,
+    ) -> FileRoute {
+        let (DirectFd::Open { align, .. }, true, Direction::Write) = (&self.direct, self.is_new, direction) else {
             return route;
         };
         let block_bytes = align.block_bytes;
         let cuts = block_bytes.is_power_of_two() && route.align_bytes().is_some_and(|bytes| bytes < block_bytes);
-        if cuts && has_edges(pattern, block_bytes) && pattern.stays_aligned(ring.period_bytes(), block_bytes) {
-            return Route::DirectEdges { align_bytes: block_bytes };
+        if cuts
+            && has_whole_blocks(pattern, block_bytes)
+            && pattern.has_aligned_windows(buffer.period_bytes(), block_bytes)
+        {
+            return FileRoute::DirectEdges { align_bytes: block_bytes };
         }
         route
     }
 
-    /// Refuses a pattern for this reason.
-    pub(crate) fn check_form(&self, reason: Option<String>) -> Result<()> {
-        reason.map_or(Ok(()), |text| Err(BackendError::new("prepare", &self.path, Cause::Unsupported, text)))
+    pub(crate) fn check_supported(&self, reason: Option<String>) -> Result<()> {
+        reason.map_or(Ok(()), |text| Err(BackendError::new("prepare", &self.path, FailureCause::Unsupported, text)))
     }
 
-    /// How whole domains of the file are moved, whatever the pattern; None if only direct transfers are wanted and there
-    /// are none.
-    pub(crate) fn domains(&self) -> Option<Domains> {
+    /// How domains of the file are moved, for any pattern; None if direct I/O is required and not available.
+    pub(crate) fn domain_path(&self) -> Option<DomainPath> {
         match (&self.direct, self.policy.direct) {
-            (DirectFd::Ready { align, .. }, _) => {
-                Some(Domains { direct: true, align_bytes: self.least_domain_bytes(align), reason: None })
+            (DirectFd::Open { align, .. }, _) => {
+                Some(DomainPath { is_direct: true, align_bytes: self.domain_align_bytes(align), reason: None })
             }
-            (DirectFd::NotWanted, _) => Some(Domains { direct: false, align_bytes: RING_ALIGN_BYTES, reason: None }),
-            (DirectFd::Impossible(_), Direct::Required) => None,
-            (DirectFd::Impossible(reason), _) => {
-                Some(Domains { direct: false, align_bytes: RING_ALIGN_BYTES, reason: Some(reason.clone()) })
+            (DirectFd::Disabled, _) => {
+                Some(DomainPath { is_direct: false, align_bytes: BUFFER_ALIGN_BYTES, reason: None })
+            }
+            (DirectFd::Unavailable(_), Direct::Required) => None,
+            (DirectFd::Unavailable(reason), _) => {
+                Some(DomainPath { is_direct: false, align_bytes: BUFFER_ALIGN_BYTES, reason: Some(reason.clone()) })
             }
         }
     }
 
-    /// Domains end where sectors do, in a new file where its blocks do: no rank writes a part of a block that another has too.
-    fn least_domain_bytes(&self, align: &DirectAlign) -> u64 {
+    /// Domains end at sector boundaries, in a new file at block boundaries: no block is written by two ranks.
+    fn domain_align_bytes(&self, align: &DirectAlign) -> u64 {
         let is_block = align.block_bytes.is_power_of_two() && align.block_bytes <= MAX_SECTOR_BYTES;
-        align.both_bytes().max(if self.is_new && is_block { align.block_bytes } else { 1 })
+        align.common_bytes().max(if self.is_new && is_block { align.block_bytes } else { 1 })
     }
 
-    /// The descriptor of [`FdPair::domains`].
-    pub(crate) fn of_domains(&self, direct: bool) -> &File {
+    pub(crate) fn domain_file(&self, direct: bool) -> &File {
         self.direct_file().filter(|_| direct).unwrap_or(&self.buffered)
     }
 
-    /// True if the transfers of this route ask the kernel to drop their pages.
-    pub(crate) fn drops_pages(&self, route: &Route) -> bool {
+    /// True if the transfers of this route request that the kernel drops their pages.
+    pub(crate) fn drops_pages(&self, route: &FileRoute) -> bool {
         self.policy.dont_cache && !route.is_direct()
     }
 
-    /// The report of a prepared pattern: `call` and how it stands for the kind of access, then the route.
-    pub(crate) fn in_force(&self, call: &str, kind: AccessKind, direction: Direction, route: &Route) -> InForce {
+    /// For the report: `call` and its relation to the kind of access, then the route.
+    pub(crate) fn in_force(
+        &self,
+        call: &str,
+        kind: AccessKind,
+        direction: Direction,
+        route: &FileRoute,
+    ) -> TransferStrategy {
         let in_blocks = match (route, &self.direct) {
-            (Route::DirectEdges { align_bytes }, DirectFd::Ready { align, .. }) => {
-                *align_bytes > align.bytes_of(direction)
+            (FileRoute::DirectEdges { align_bytes }, DirectFd::Open { align, .. }) => {
+                *align_bytes > align.direction_bytes(direction)
             }
             _ => false,
         };
-        let told = route.in_force(call, kind, direction, if in_blocks { "blocks" } else { "sectors" });
+        let base = route.strategy(call, kind, direction, if in_blocks { "blocks" } else { "sectors" });
         if !self.drops_pages(route) {
-            return told;
+            return base;
         }
-        InForce { strategy: format!("{}, pages dropped when done (RWF_DONTCACHE)", told.strategy), ..told }
+        TransferStrategy { strategy: format!("{}, pages dropped when done (RWF_DONTCACHE)", base.strategy), ..base }
     }
 
-    /// The descriptor with O_DIRECT, if there is one.
     pub(crate) fn direct_file(&self) -> Option<&File> {
         self.direct.file()
     }
 
-    /// The descriptor of a route.
-    pub(crate) fn file(&self, route: &Route) -> &File {
+    pub(crate) fn file(&self, route: &FileRoute) -> &File {
         match self.direct_file() {
             Some(file) if route.is_direct() => file,
             _ => &self.buffered,
         }
     }
 
-    /// Before a write of `stretch`: [`Edges::head`].
-    pub(crate) fn write_head(&mut self, stretch: &Stretch, ring: &Ring) -> Result<bool> {
+    /// Before a write of `stretch`: [`EdgeSectors::write_head`].
+    pub(crate) fn write_head(&mut self, stretch: &BatchSpan, buffer: &TransferBuffer) -> Result<bool> {
         let Some(file) = self.direct.file() else { return Ok(false) };
-        self.edges.head(file, stretch, ring).map_err(|error| edge_failure(&self.path, &error))
+        self.edges.write_head(file, stretch, buffer).map_err(|error| edge_error(&self.path, &error))
     }
 
-    /// After a write of `stretch`: [`Edges::carry`].
-    pub(crate) fn carry_tail(&mut self, stretch: &Stretch, ring: &Ring) {
-        self.edges.carry(stretch, ring);
+    /// After a write of `stretch`: [`EdgeSectors::carry`].
+    pub(crate) fn carry_tail(&mut self, stretch: &BatchSpan, buffer: &TransferBuffer) {
+        self.edges.carry(stretch, buffer);
     }
 
-    /// Writes what [`FdPair::carry_tail`] has kept. Part of each sync; before another pattern and a close there is
-    /// normally nothing left.
+    /// Writes the sector kept by [`FdPair::carry_tail`]. Part of each sync; normally nothing remains for another pattern or a
+    /// close.
     pub(crate) fn flush_edges(&mut self) -> Result<()> {
         let Some(file) = self.direct.file() else { return Ok(()) };
-        self.edges.flush(file).map_err(|error| edge_failure(&self.path, &error))
+        self.edges.flush(file).map_err(|error| edge_error(&self.path, &error))
     }
 
-    /// fsync(2): writes back what either descriptor has written, and its metadata; before that the last sector.
+    /// fsync(2) after a write of the last sector, for both descriptors.
     pub(crate) fn sync(&mut self) -> Result<()> {
         let edges = self.flush_edges();
         let synced = self.buffered.sync_all().map_err(|e| BackendError::from_io("fsync", &self.path, None, &e));
         edges.and(synced)
     }
 
-    /// Closes both descriptors and reports what close(2) says; a dropped [`File`] would not.
+    /// Closes both descriptors and reports errors of close(2), which a dropped [`File`] ignores.
     pub(crate) fn close(mut self) -> Result<()> {
         let edges = self.flush_edges();
         let direct = match self.direct {
-            DirectFd::Ready { file, .. } => close_file(file),
-            DirectFd::NotWanted | DirectFd::Impossible(_) => Ok(()),
+            DirectFd::Open { file, .. } => close_file(file),
+            DirectFd::Disabled | DirectFd::Unavailable(_) => Ok(()),
         };
         let buffered = close_file(self.buffered);
         edges.and(direct.and(buffered).map_err(|e| BackendError::from_io("close", &self.path, None, &e)))
     }
 }
 
-/// Exclusive creation on one rank, then the agreement, then the open of the others. Every rank reaches the
-/// agreement, so that none waits for ever.
-fn create_agreed(path: &FilePath, creates: bool, agree: impl FnOnce(bool) -> Result<bool>) -> Result<File> {
-    let told = |e: std::io::Error| BackendError::from_io("open", path, None, &e);
+/// Exclusive creation on one rank, agreement, open on the others. Every rank reaches the agreement, so that none waits forever.
+fn create_exclusive(path: &FilePath, creates: bool, agree: impl FnOnce(bool) -> Result<bool>) -> Result<File> {
+    let open_error = |e: std::io::Error| BackendError::from_io("open", path, None, &e);
     if creates {
-        let made = path.create().map_err(told);
-        agree(made.is_ok())?;
-        return made;
+        let created = path.create().map_err(open_error);
+        agree(created.is_ok())?;
+        return created;
     }
     if !agree(true)? {
-        let text = "rank 0 could not create the file; its own message says why";
-        return Err(BackendError::new("open", path, Cause::Path, text));
+        let text = "rank 0 could not create the file; see its message";
+        return Err(BackendError::new("open", path, FailureCause::Path, text));
     }
-    path.open(flags(OpenMode::Update)).map_err(told)
+    path.open(open_flags(OpenMode::Update)).map_err(open_error)
 }
 
-fn flags(mode: OpenMode) -> OFlag {
+fn open_flags(mode: OpenMode) -> OFlag {
     match mode {
         OpenMode::ReadOnly => OFlag::O_RDONLY,
         OpenMode::CreateNew | OpenMode::Update => OFlag::O_RDWR,
     }
 }
 
-/// Opens the second descriptor if the file system names an alignment that the ring can give.
+/// Opens the second descriptor if the file system reports an alignment that the buffer satisfies.
 fn open_direct(buffered: &File, path: &FilePath, mode: OpenMode, wanted: Direct) -> DirectFd {
     let align = match direct_align(buffered) {
         Ok(Some(align)) => align,
-        Ok(None) => return DirectFd::Impossible(no_alignment(path.open(flags(mode) | OFlag::O_DIRECT))),
-        Err(e) => return DirectFd::Impossible(format!("statx for the alignment of direct I/O failed: {e}")),
+        Ok(None) => {
+            return DirectFd::Unavailable(missing_alignment_reason(path.open(open_flags(mode) | OFlag::O_DIRECT)))
+        }
+        Err(e) => return DirectFd::Unavailable(format!("statx for the alignment of direct I/O failed: {e}")),
     };
-    if !RING_ALIGN_BYTES.is_multiple_of(align.memory_bytes) {
-        return DirectFd::Impossible(format!(
-            "the file system wants memory aligned to {} bytes, the buffers are aligned to {RING_ALIGN_BYTES}",
+    if !BUFFER_ALIGN_BYTES.is_multiple_of(align.memory_bytes) {
+        return DirectFd::Unavailable(format!(
+            "the file system requires memory aligned to {} bytes, the buffers are aligned to {BUFFER_ALIGN_BYTES}",
             align.memory_bytes
         ));
     }
     if align.new_blocks_cached && wanted == Direct::Required && mode != OpenMode::ReadOnly {
-        return DirectFd::Impossible(BLOCK_MAPPED.into());
+        return DirectFd::Unavailable(BLOCK_MAPPED.into());
     }
-    match path.open(flags(mode) | OFlag::O_DIRECT) {
-        Ok(file) => DirectFd::Ready { file, align },
-        Err(e) => DirectFd::Impossible(format!("the open with O_DIRECT failed: {e}")),
+    match path.open(open_flags(mode) | OFlag::O_DIRECT) {
+        Ok(file) => DirectFd::Open { file, align },
+        Err(e) => DirectFd::Unavailable(format!("the open with O_DIRECT failed: {e}")),
     }
 }
 
-/// Why a file system that names no alignment is not used directly. That it takes the flag says nothing: tmpfs and btrfs
-/// take it and may go through the page cache.
-fn no_alignment(opened: std::io::Result<File>) -> String {
+/// A file system without alignment is not used directly. Accepting O_DIRECT proves nothing: tmpfs and btrfs may use the page cache.
+fn missing_alignment_reason(opened: std::io::Result<File>) -> String {
     let source = "statx STATX_DIOALIGN, Linux 6.1";
     match opened {
         Ok(_) => format!("the file system accepts O_DIRECT but gives no alignment ({source}), which proves nothing"),
@@ -389,14 +422,14 @@ fn no_alignment(opened: std::io::Result<File>) -> String {
     }
 }
 
-/// Closes a file and reports what close(2) says; a dropped [`File`] would not.
+/// Closes a file and reports errors of close(2), which a dropped [`File`] ignores.
 pub(crate) fn close_file(file: File) -> std::io::Result<()> {
-    // SAFETY: `into_raw_fd` hands over the only ownership of an open descriptor, and it is used nowhere after.
+    // SAFETY: `into_raw_fd` transfers the only ownership of an open descriptor, which is not used afterwards.
     if unsafe { libc::close(file.into_raw_fd()) } == 0 {
         return Ok(());
     }
     let error = std::io::Error::last_os_error();
-    // On Linux the descriptor is gone also when a signal came in between (close(2)).
+    // On Linux the descriptor is released even if a signal interrupts the call (close(2)).
     if error.kind() == std::io::ErrorKind::Interrupted {
         Ok(())
     } else {

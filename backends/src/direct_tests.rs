@@ -1,26 +1,26 @@
 use super::*;
 use crate::testing::{pattern, scratch};
-use crate::Parts;
+use crate::RankPartition;
 
 #[test]
 fn creation_is_exclusive_and_agreed() {
     let dir = scratch();
     let path = dir.path().join("f");
-    let mut told = None;
-    FdPair::open_as(&FilePath::of(&path).unwrap(), OpenMode::CreateNew, Direct::Off, true, |made| {
-        told = Some(made);
-        Ok(made)
+    let mut reported = None;
+    FdPair::open_as(&FilePath::of(&path).unwrap(), OpenMode::CreateNew, Direct::Off, true, |created| {
+        reported = Some(created);
+        Ok(created)
     })
     .unwrap();
-    assert_eq!(told, Some(true));
+    assert_eq!(reported, Some(true));
     std::fs::write(&path, b"precious").unwrap();
-    let error = FdPair::open_as(&FilePath::of(&path).unwrap(), OpenMode::CreateNew, Direct::Off, true, |made| {
-        told = Some(made);
-        Ok(made)
+    let error = FdPair::open_as(&FilePath::of(&path).unwrap(), OpenMode::CreateNew, Direct::Off, true, |created| {
+        reported = Some(created);
+        Ok(created)
     })
     .unwrap_err();
-    assert_eq!(told, Some(false), "the others are told before rank 0 returns");
-    assert_eq!((error.operation, error.cause), ("open", Cause::Path));
+    assert_eq!(reported, Some(false), "the other ranks are informed before rank 0 returns");
+    assert_eq!((error.operation, error.cause), ("open", FailureCause::Path));
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 }
 
@@ -34,7 +34,7 @@ fn other_ranks_follow_rank_0() {
     let error = other(Ok(false)).unwrap_err();
     assert!(error.to_string().contains("rank 0 could not create"), "{error}");
     assert!(!path.exists(), "only rank 0 creates");
-    let lost = BackendError::new("open", &path, Cause::Io, "MPI lost");
+    let lost = BackendError::new("open", &path, FailureCause::Io, "MPI lost");
     assert_eq!(other(Err(lost.clone())).unwrap_err(), lost);
     let first = FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Auto).unwrap();
     other(Ok(true)).unwrap().close().unwrap();
@@ -47,7 +47,7 @@ fn modes_need_the_file_and_give_the_rights() {
     let path = dir.path().join("f");
     for mode in [OpenMode::Update, OpenMode::ReadOnly] {
         let error = FdPair::open_alone(&path, mode, Direct::Off).unwrap_err();
-        assert_eq!(error.cause, Cause::Path);
+        assert_eq!(error.cause, FailureCause::Path);
         assert!(!path.exists());
     }
     std::fs::write(&path, b"12345678").unwrap();
@@ -65,30 +65,34 @@ fn policy_decides_and_names_the_reason() {
     let path = dir.path().join("f");
     FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Off).unwrap();
     let align = direct_align(&File::open(&path).unwrap()).unwrap();
-    let odd = Pattern { stride_bytes: 4096, ..pattern(1032, 1, 4) };
+    let odd = AccessPattern { stride_bytes: 4096, ..pattern(1032, 1, 4) };
     let open = |policy| FdPair::open_alone(&path, OpenMode::Update, policy).unwrap();
-    assert_eq!(open(Direct::Off).route(&odd, Direction::Write), Ok(Route::Buffered { reason: None }));
+    assert_eq!(open(Direct::Off).route(&odd, Direction::Write), Ok(FileRoute::Buffered { reason: None }));
     let reason = open(Direct::Required).route(&odd, Direction::Write).unwrap_err();
-    assert_eq!(open(Direct::Auto).route(&odd, Direction::Write), Ok(Route::Buffered { reason: Some(reason.clone()) }));
+    assert_eq!(
+        open(Direct::Auto).route(&odd, Direction::Write),
+        Ok(FileRoute::Buffered { reason: Some(reason.clone()) })
+    );
     let even = pattern(1 << 20, 1, 4);
     match align {
         Some(align) => {
-            let align_bytes = align.both_bytes();
+            let align_bytes = align.common_bytes();
             assert_eq!(
                 reason,
-                format!("chunk 1032 is no multiple of {align_bytes}, and the chunks do not follow each other")
+                format!("chunk 1032 is not a multiple of {align_bytes}, and the chunks are not contiguous")
             );
-            assert_eq!(open(Direct::Required).route(&even, Direction::Read), Ok(Route::Direct { align_bytes }));
-            assert_eq!(open(Direct::Auto).route(&even, Direction::Read), Ok(Route::Direct { align_bytes }));
+            assert_eq!(open(Direct::Required).route(&even, Direction::Read), Ok(FileRoute::Direct { align_bytes }));
+            assert_eq!(open(Direct::Auto).route(&even, Direction::Read), Ok(FileRoute::Direct { align_bytes }));
         }
         None => {
             assert!(reason.contains("gives no alignment"), "{reason}");
             assert_eq!(open(Direct::Required).route(&even, Direction::Read), Err(reason));
         }
     }
-    let error =
-        open(Direct::Required).route_or_error(&odd, Direction::Write, &Ring::new(4096, 4096).unwrap()).unwrap_err();
-    assert_eq!(error.cause, Cause::Unsupported);
+    let error = open(Direct::Required)
+        .route_or_error(&odd, Direction::Write, &TransferBuffer::new(4096, 4096).unwrap())
+        .unwrap_err();
+    assert_eq!(error.cause, FailureCause::Unsupported);
     assert!(error.text.contains("--direct auto"), "{error}");
 }
 
@@ -103,30 +107,31 @@ fn unequal_parts_odd_periods_and_nothing() {
     }
     let auto = FdPair::open_alone(&path, OpenMode::Update, Direct::Auto).unwrap();
     let required = FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap();
-    let mut ring = Ring::new(1 << 16, 4096).unwrap();
-    // Aligned as they are, but the others' parts need not be.
+    let mut buffer = TransferBuffer::new(1 << 16, 4096).unwrap();
+    // Aligned, but the parts of the other ranks need not be.
     for chunk in [0, 4096] {
-        let unequal = Pattern { ranks: 3, parts: Parts::Unequal, stride_bytes: 12288, ..pattern(chunk, 1, 4) };
+        let unequal =
+            AccessPattern { ranks: 3, partition: RankPartition::Unequal, stride_bytes: 12288, ..pattern(chunk, 1, 4) };
         assert!(!unequal.is_private(4096));
-        let route = auto.route_or_error(&unequal, Direction::Write, &ring).unwrap();
-        assert!(matches!(route, Route::Buffered { reason: Some(why) } if why.contains("different lengths")));
+        let route = auto.route_or_error(&unequal, Direction::Write, &buffer).unwrap();
+        assert!(matches!(route, FileRoute::Buffered { reason: Some(why) } if why.contains("different lengths")));
         assert!(required.unsupported(&unequal).unwrap().contains("different lengths"));
     }
-    // Alone it is known which sectors are whose.
-    let alone = Pattern { parts: Parts::Unequal, ..pattern(1032, 1, 4) };
-    assert!(matches!(auto.route(&alone, Direction::Write), Ok(Route::DirectEdges { .. })));
-    let nothing = Pattern { base_bytes: 7, ..pattern(0, 1, 4) };
-    assert!(required.route_or_error(&nothing, Direction::Read, &ring).unwrap().is_direct());
+    // With one rank all sectors are its own.
+    let alone = AccessPattern { partition: RankPartition::Unequal, ..pattern(1032, 1, 4) };
+    assert!(matches!(auto.route(&alone, Direction::Write), Ok(FileRoute::DirectEdges { .. })));
+    let nothing = AccessPattern { base_bytes: 7, ..pattern(0, 1, 4) };
+    assert!(required.route_or_error(&nothing, Direction::Read, &buffer).unwrap().is_direct());
 
-    // Windows that wrap at no multiple of a sector are not aligned; those that never wrap are.
-    ring.set_period_bytes(4 * 4096 + 1);
+    // Windows that wrap at no multiple of a sector are not aligned; windows that never wrap are.
+    buffer.set_period_bytes(4 * 4096 + 1);
     for (p, calls, direct) in
         [(pattern(4096, 1, 4), 4, true), (pattern(4096, 1, 4), 5, false), (alone, 15, true), (alone, 16, false)]
     {
-        let p = Pattern { max_calls: calls, ..p };
-        let route = auto.route_or_error(&p, Direction::Read, &ring).unwrap();
+        let p = AccessPattern { max_calls: calls, ..p };
+        let route = auto.route_or_error(&p, Direction::Read, &buffer).unwrap();
         assert_eq!(route.is_direct(), direct, "{p:?}");
-        assert_eq!(required.route_or_error(&p, Direction::Read, &ring).is_ok(), direct);
+        assert_eq!(required.route_or_error(&p, Direction::Read, &buffer).is_ok(), direct);
     }
 }
 
@@ -137,31 +142,33 @@ fn no_alignment_means_no_direct() {
     assert!(refused.route(&pattern(4096, 1, 1), Direction::Write).unwrap_err().contains("gives no alignment"));
     let auto = FdPair::open_alone(null, OpenMode::Update, Direct::Auto).unwrap();
     let route = auto.route(&pattern(4096, 1, 1), Direction::Write).unwrap();
-    let told = route.in_force("pwrite", AccessKind::Collective, Direction::Write, "sectors");
-    assert_eq!(told.direct, Some(false));
-    assert!(told.strategy.starts_with("pwrite at the same offsets (no collective call), buffered, not direct: the"));
+    let prepared = route.strategy("pwrite", AccessKind::Collective, Direction::Write, "sectors");
+    assert_eq!(prepared.direct, Some(false));
+    assert!(prepared
+        .strategy
+        .starts_with("pwrite at the same offsets (no collective call), buffered, not direct: the"));
 }
 
-/// Whole blocks where a chunk is as long as one, the file is new and the rank has them for itself; else as before.
+/// Whole blocks where a chunk is at least as long as one, the file is new and the blocks belong to this rank alone; else sectors.
 #[test]
 fn first_writes_cut_no_blocks() {
     let dir = scratch();
     let path = dir.path().join("f");
     let mut files = FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Auto).unwrap();
-    if direct_align(&File::open(&path).unwrap()).unwrap().is_none_or(|align| align.both_bytes() > 512) {
+    if direct_align(&File::open(&path).unwrap()).unwrap().is_none_or(|align| align.common_bytes() > 512) {
         println!("SKIPPED: no direct I/O in sectors of 512 bytes here");
         return;
     }
     files.force_align(512);
-    let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
-    let ways = |files: &FdPair, p: &Pattern, ring: &Ring| {
-        [Direction::Write, Direction::Read].map(|direction| files.route_or_error(p, direction, ring).unwrap())
+    let mut buffer = TransferBuffer::new(1 << 16, 1 << 16).unwrap();
+    let ways = |files: &FdPair, p: &AccessPattern, buffer: &TransferBuffer| {
+        [Direction::Write, Direction::Read].map(|direction| files.route_or_error(p, direction, buffer).unwrap())
     };
     let (edges, direct) =
-        (|align_bytes| Route::DirectEdges { align_bytes }, |align_bytes| Route::Direct { align_bytes });
-    let behind = Pattern { base_bytes: 1024, stream_bytes: 1024, ..pattern(1 << 15, 1, 4) };
-    let unlike = Pattern { base_bytes: 4096 + 512, stream_bytes: 0, ..pattern(4104, 1, 4) };
-    let shared = Pattern { ranks: 2, rank_distance_bytes: 4096 + 512, ..pattern(4608, 1, 1) };
+        (|align_bytes| FileRoute::DirectEdges { align_bytes }, |align_bytes| FileRoute::Direct { align_bytes });
+    let behind = AccessPattern { base_bytes: 1024, stream_bytes: 1024, ..pattern(1 << 15, 1, 4) };
+    let unlike = AccessPattern { base_bytes: 4096 + 512, stream_bytes: 0, ..pattern(4104, 1, 4) };
+    let shared = AccessPattern { ranks: 2, rank_distance_bytes: 4096 + 512, ..pattern(4608, 1, 1) };
     for (p, sectors, writes) in [
         (pattern(4104, 1, 4), edges(512), edges(4096)),
         (pattern(32776, 2, 4), edges(512), edges(4096)),
@@ -172,16 +179,16 @@ fn first_writes_cut_no_blocks() {
         (unlike, edges(512), edges(512)),
         (shared, direct(512), direct(512)),
     ] {
-        assert_eq!(ways(&files, &p, &ring), [sectors.clone(), sectors.clone()], "blocks as large as sectors: {p:?}");
+        assert_eq!(ways(&files, &p, &buffer), [sectors.clone(), sectors.clone()], "blocks as large as sectors: {p:?}");
         let mut other = FdPair::open_alone(&path, OpenMode::Update, Direct::Auto).unwrap();
         other.force_align(512);
         other.force_block(4096);
-        assert_eq!(ways(&other, &p, &ring), [writes, sectors.clone()], "{p:?}");
+        assert_eq!(ways(&other, &p, &buffer), [writes, sectors.clone()], "{p:?}");
         let old = FdPair::open_alone(&path, OpenMode::Update, Direct::Auto).unwrap();
-        assert_eq!(ways(&old, &p, &ring)[0], sectors, "a file that has its blocks: {p:?}");
+        assert_eq!(ways(&old, &p, &buffer)[0], sectors, "a file with allocated blocks: {p:?}");
     }
-    // Data that repeats after no whole block.
-    ring.set_period_bytes(4096 * 3 + 512);
+    // A period that is no multiple of the block.
+    buffer.set_period_bytes(4096 * 3 + 512);
     files.force_block(4096);
-    assert_eq!(ways(&files, &pattern(4104, 1, 9), &ring)[0], edges(512));
+    assert_eq!(ways(&files, &pattern(4104, 1, 9), &buffer)[0], edges(512));
 }

@@ -1,10 +1,10 @@
-//! Directories that are held open, and the files in them.
+//! Directories held open, and the files in them.
 //!
-//! A name may come to mean something else while a run is under way: somebody renames the directory, makes another one in its
-//! place, or puts a link there. A descriptor means the same directory for ever. So files are opened and removed relative to it
-//! (openat(2), unlinkat(2)), a link in the place of a file is never followed (O_NOFOLLOW), and a file with a second name is
-//! refused, because it may be somebody else's, too. Who can only be given a name (MPI_File_open) asks [`FilePath::check_name`]
-//! before and after.
+//! During a run a name may come to refer to something else: the directory is renamed, another one is created in its place, or a
+//! link. A descriptor always refers to the same directory. Therefore files are opened and removed relative to it (openat(2),
+//! unlinkat(2)), a link in place of a file is not followed (O_NOFOLLOW), and a file with a second hard link is rejected, because it
+//! may belong to somebody else. Interfaces that accept only names (MPI_File_open) require [`FilePath::check_name`] before and
+//! after.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,70 +21,70 @@ use nix::fcntl::{open, openat, renameat2, AtFlags, OFlag, RenameFlags};
 use nix::sys::stat::{fstat, fstatat, mkdirat, stat, FileStat, Mode, SFlag};
 use nix::unistd::{unlinkat, UnlinkatFlags};
 
-/// Nobody else looks into a directory that this program makes, or puts anything there.
-const OWN: Mode = Mode::S_IRWXU;
-/// How directories are held: for reading, because that is what looking through them needs.
-const HELD: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
+/// Directories created by this program are accessible to its user alone.
+const PRIVATE_MODE: Mode = Mode::S_IRWXU;
+/// Open flags of directories: readable, for listing.
+const DIRECTORY_FLAGS: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 /// Permissions of new files, less the umask.
 const FILE_MODE: Mode = Mode::from_bits_truncate(0o666);
 
-/// A directory that is held open. Copies hold the same one.
+/// An open directory. Copies share the descriptor.
 #[derive(Clone, Debug)]
-pub struct Directory {
+pub struct DirectoryHandle {
     handle: Arc<OwnedFd>,
     path: PathBuf,
 }
 
-impl Directory {
-    /// Holds a directory that is there; links in its path are the user's and are followed.
+impl DirectoryHandle {
+    /// Opens an existing directory; links in its path are followed, because they are the user's.
     ///
     /// # Errors
-    /// What open(2) reports.
-    pub fn hold(path: &Path) -> io::Result<Self> {
-        let handle = open(path, HELD, Mode::empty())?;
+    /// Errors of open(2).
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let handle = open(path, DIRECTORY_FLAGS, Mode::empty())?;
         Ok(Self { handle: Arc::new(handle), path: path.to_owned() })
     }
 
-    /// Makes a new directory in this one that nobody else may enter, and holds it.
+    /// Creates a private directory in this one, and opens it.
     ///
     /// # Errors
-    /// What mkdirat(2) reports, also if there is anything of this name, or openat(2).
-    pub fn make(&self, name: &OsStr) -> io::Result<Self> {
-        mkdirat(&*self.handle, name, OWN)?;
-        self.inside(name).inspect_err(|_| {
-            // It is of no use, and empty.
+    /// Errors of mkdirat(2), also if the name exists, or of openat(2).
+    pub fn create_subdirectory(&self, name: &OsStr) -> io::Result<Self> {
+        mkdirat(&*self.handle, name, PRIVATE_MODE)?;
+        self.open_subdirectory(name).inspect_err(|_| {
+            // Useless without a descriptor, and empty.
             let _ = unlinkat(&*self.handle, name, UnlinkatFlags::RemoveDir);
         })
     }
 
-    /// Holds a directory in this one; a link is none.
+    /// Opens a directory in this one; a link is rejected.
     ///
     /// # Errors
     /// What openat(2) reports.
-    pub fn inside(&self, name: &OsStr) -> io::Result<Self> {
-        let handle = openat(&*self.handle, name, HELD | OFlag::O_NOFOLLOW, Mode::empty())?;
+    pub fn open_subdirectory(&self, name: &OsStr) -> io::Result<Self> {
+        let handle = openat(&*self.handle, name, DIRECTORY_FLAGS | OFlag::O_NOFOLLOW, Mode::empty())?;
         Ok(Self { handle: Arc::new(handle), path: self.path.join(name) })
     }
 
-    /// As it was called when it was opened.
+    /// Path at the time of the open.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file in this directory, whether there is one or not. `name` has no `/`.
+    /// A file in this directory, existing or not. `name` has no `/`.
     #[must_use]
     pub fn file(&self, name: &OsStr) -> FilePath {
         FilePath { path: self.path.join(name), name: name.to_owned(), directory: Some(self.clone()) }
     }
 
-    /// Refuses if the path leads to another directory by now. That it leads nowhere is no error here: whoever uses it is told so.
+    /// Fails if the path now refers to another directory. A path that refers to nothing is reported at its use.
     ///
     /// # Errors
-    /// It does, or stat(2) fails.
+    /// The path refers to another directory, or stat(2) fails.
     pub fn check_name(&self) -> io::Result<()> {
         match stat(&self.path) {
-            Ok(named) if same(&named, &fstat(&*self.handle)?) => Ok(()),
+            Ok(named) if is_same_file(&named, &fstat(&*self.handle)?) => Ok(()),
             Ok(_) => Err(io::Error::other(format!(
                 "{} is no longer the directory that this program uses: it was renamed or exchanged",
                 self.path.display()
@@ -94,20 +94,20 @@ impl Directory {
         }
     }
 
-    /// True if the directory itself is gone: no name leads to it.
+    /// True if the directory was removed: it has no name.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         fstat(&*self.handle).is_ok_and(|facts| facts.st_nlink == 0)
     }
 
-    /// Removes the files in it that `is_own` knows by name; links are removed and not followed. What else there is stays.
+    /// Removes the files whose names `is_own` accepts; links are removed and not followed. All others stay.
     ///
     /// # Errors
-    /// The first own file that could not be removed, or names of what stays; the other own files are removed.
-    pub fn empty(&self, is_own: impl Fn(&OsStr) -> bool) -> io::Result<()> {
-        let mut listed = match Dir::openat(&*self.handle, ".", HELD, Mode::empty()) {
+    /// The first own file that could not be removed, or the names that remain; other own files are removed.
+    pub fn remove_files(&self, is_own: impl Fn(&OsStr) -> bool) -> io::Result<()> {
+        let mut listed = match Dir::openat(&*self.handle, ".", DIRECTORY_FLAGS, Mode::empty()) {
             Ok(listed) => listed,
-            // Removed by somebody else: nothing is in it.
+            // Removed by another process, therefore empty.
             Err(Errno::ENOENT) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
@@ -125,62 +125,63 @@ impl Directory {
                 others.push(name.to_owned());
             }
         }
-        first.and_then(|()| self.told_others(&others))
+        first.and_then(|()| self.foreign_files_error(&others))
     }
 
-    /// Removes a file; a directory in its place only if nothing is in it.
+    /// Removes a file, or an empty directory in its place.
     fn remove_file(&self, name: &OsStr) -> io::Result<()> {
-        match gone(unlinkat(&*self.handle, name, UnlinkatFlags::NoRemoveDir)) {
+        match ignore_missing(unlinkat(&*self.handle, name, UnlinkatFlags::NoRemoveDir)) {
             Err(error) if error.raw_os_error() == Some(libc::EISDIR) => {
-                gone(unlinkat(&*self.handle, name, UnlinkatFlags::RemoveDir))
+                ignore_missing(unlinkat(&*self.handle, name, UnlinkatFlags::RemoveDir))
             }
             removed => removed,
         }
     }
 
-    fn told_others(&self, others: &[OsString]) -> io::Result<()> {
+    fn foreign_files_error(&self, others: &[OsString]) -> io::Result<()> {
         let Some(one) = others.first() else { return Ok(()) };
         let and = if others.len() > 1 { format!(" and {} more", others.len() - 1) } else { String::new() };
-        let path = self.whereabouts().unwrap_or_else(|| self.path.clone()).join(one);
-        Err(io::Error::other(format!("{}{and} is not of this run, and was not touched", path.display())))
+        let path = self.current_path().unwrap_or_else(|| self.path.clone()).join(one);
+        Err(io::Error::other(format!("{}{and} does not belong to this run, and was not touched", path.display())))
     }
 
     /// Removes the empty directory `name` in this one, if it is `held`.
     ///
     /// # Errors
-    /// Something else has the name, nothing has it, or unlinkat(2) fails.
+    /// The name refers to something else or to nothing, or unlinkat(2) fails.
     pub fn remove(&self, name: &OsStr, held: &Self) -> io::Result<()> {
         let path = self.path.join(name);
-        match self.facts(name)? {
-            Some(found) if same(&found, &fstat(&*held.handle)?) => {
+        match self.file_stat(name)? {
+            Some(found) if is_same_file(&found, &fstat(&*held.handle)?) => {
                 Ok(unlinkat(&*self.handle, name, UnlinkatFlags::RemoveDir)?)
             }
             Some(_) => Err(io::Error::other(format!(
-                "{} is another one than the one that was made here, and was not touched; the one that was made is empty now{}",
+                "{} is not the directory that this run created, and was not touched; the created one is now empty{}",
                 path.display(),
-                held.told_whereabouts()
+                held.current_path_text()
             ))),
             None if held.is_removed() => Ok(()),
-            None => Err(io::Error::other(format!("it was renamed, and is empty now{}", held.told_whereabouts()))),
+            None => Err(io::Error::other(format!("it was renamed, and is now empty{}", held.current_path_text()))),
         }
     }
 
-    /// Where it is now (proc_pid_fd(5)); None where the kernel does not tell, or if it is nowhere.
+    /// Current path (proc_pid_fd(5)); None if unknown or removed.
     #[must_use]
-    pub fn whereabouts(&self) -> Option<PathBuf> {
+    pub fn current_path(&self) -> Option<PathBuf> {
         let link = format!("/proc/self/fd/{}", self.handle.as_raw_fd());
-        // The name of what is removed has an addition; and it may have been given to something else.
-        let is_own =
-            |now: &PathBuf| stat(now).is_ok_and(|named| fstat(&*self.handle).is_ok_and(|own| same(&named, &own)));
+        // The path of a removed directory has a suffix, and may belong to something else.
+        let is_own = |now: &PathBuf| {
+            stat(now).is_ok_and(|named| fstat(&*self.handle).is_ok_and(|own| is_same_file(&named, &own)))
+        };
         std::fs::read_link(link).ok().filter(is_own)
     }
 
-    fn told_whereabouts(&self) -> String {
-        self.whereabouts().map_or(String::new(), |now| format!(", at {}", now.display()))
+    fn current_path_text(&self) -> String {
+        self.current_path().map_or(String::new(), |now| format!(", at {}", now.display()))
     }
 
-    /// What has this name here; a link is not followed.
-    fn facts(&self, name: &OsStr) -> io::Result<Option<FileStat>> {
+    /// A link is not followed.
+    fn file_stat(&self, name: &OsStr) -> io::Result<Option<FileStat>> {
         match fstatat(&*self.handle, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(facts) => Ok(Some(facts)),
             Err(Errno::ENOENT) => Ok(None),
@@ -189,67 +190,68 @@ impl Directory {
     }
 }
 
-/// True if both are the same file or directory.
-fn same(a: &FileStat, b: &FileStat) -> bool {
+fn is_same_file(a: &FileStat, b: &FileStat) -> bool {
     (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
 }
 
-fn is(facts: &FileStat, kind: SFlag) -> bool {
+fn has_type(facts: &FileStat, kind: SFlag) -> bool {
     SFlag::from_bits_truncate(facts.st_mode & SFlag::S_IFMT.bits()) == kind
 }
 
-/// What somebody else removes at the same time is gone all the same.
-fn gone(removed: nix::Result<()>) -> io::Result<()> {
+/// A concurrent removal by another process is a success.
+fn ignore_missing(removed: nix::Result<()>) -> io::Result<()> {
     match removed {
         Err(Errno::ENOENT) => Ok(()),
         removed => Ok(removed?),
     }
 }
 
-/// A file by its name in a held directory. As a [`Path`] it is for messages, and for libraries that take nothing else.
+/// A file by its name in an open directory. A [`Path`] for messages, and for libraries that accept only paths.
 #[derive(Clone, Debug)]
 pub struct FilePath {
-    /// None: no such file is ever opened.
-    directory: Option<Directory>,
+    /// None if no such file is ever opened.
+    directory: Option<DirectoryHandle>,
     name: OsString,
     path: PathBuf,
 }
 
 impl FilePath {
-    /// A file whose directory is held from now on.
+    /// A file, whose directory is opened now.
     ///
     /// # Errors
     /// The path names no file, or its directory cannot be opened.
     pub fn of(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Ok(Self { directory: Some(Directory::hold(parent)?), name: name.to_owned(), path: path.to_owned() })
+        Ok(Self { directory: Some(DirectoryHandle::open(parent)?), name: name.to_owned(), path: path.to_owned() })
     }
 
-    /// A name for drivers that store nothing: nothing is ever opened by it.
+    /// A name for drivers that store nothing: it is never opened.
     #[must_use]
-    pub fn nowhere(path: impl Into<PathBuf>) -> Self {
+    pub fn unbacked(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self { directory: None, name: path.clone().into(), path }
     }
 
-    fn held(&self) -> io::Result<&Directory> {
+    fn directory(&self) -> io::Result<&DirectoryHandle> {
         self.directory.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 
     /// Opens the file with these flags of open(2).
     ///
     /// # Errors
-    /// What openat(2) reports, a link in its place, a second name.
+    /// Errors of openat(2), a link in place of the file, a second hard link.
     pub fn open(&self, flags: OFlag) -> io::Result<File> {
         let flags = flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
         let opened =
-            openat(&*self.held()?.handle, self.name.as_os_str(), flags, FILE_MODE).map_err(|error| match error {
-                // open(2): what O_NOFOLLOW says of a link.
-                Errno::ELOOP => io::Error::other("a link is in the place of the file, and is not followed"),
-                error => error.into(),
-            })?;
-        check_names(&fstat(opened.as_fd())?)?;
+            openat(&*self.directory()?.handle, self.name.as_os_str(), flags, FILE_MODE).map_err(
+                |error| match error {
+                    // open(2): the error of O_NOFOLLOW for a link.
+                    Errno::ELOOP => io::Error::other("the name is a symbolic link, which is not followed"),
+                    error => error.into(),
+                },
+            )?;
+        check_link_count(&fstat(opened.as_fd())?)?;
         Ok(opened.into())
     }
 
@@ -269,10 +271,10 @@ impl FilePath {
         self.open(OFlag::O_RDWR)
     }
 
-    /// Makes the file, for reading and writing.
+    /// Creates the file, for reading and writing.
     ///
     /// # Errors
-    /// As [`FilePath::open`]; there is something of this name.
+    /// As [`FilePath::open`]; the name exists.
     pub fn create(&self) -> io::Result<File> {
         self.open(OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL)
     }
@@ -280,28 +282,28 @@ impl FilePath {
     /// Bytes of the file.
     ///
     /// # Errors
-    /// There is none, or fstatat(2) fails.
+    /// The file does not exist, or fstatat(2) fails.
     pub fn size_bytes(&self) -> io::Result<u64> {
-        let facts = self.held()?.facts(&self.name)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        let facts = self.directory()?.file_stat(&self.name)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         Ok(u64::try_from(facts.st_size).unwrap_or(0))
     }
 
-    /// Removes the file; of a link, the link.
+    /// Removes the file, or the link in its place.
     ///
     /// # Errors
-    /// What unlinkat(2) reports.
+    /// Errors of unlinkat(2).
     pub fn remove(&self) -> io::Result<()> {
-        Ok(unlinkat(&*self.held()?.handle, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
+        Ok(unlinkat(&*self.directory()?.handle, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
     }
 
-    /// Puts the file under the name NAME.aside, and shortens it by at least `bytes` of what it takes of the storage: as much can be
-    /// written under its own name then. Quicker than removing it, where it is large.
+    /// Renames the file to NAME.aside, and truncates it so that at least `bytes` of the storage are freed for a file of its name.
+    /// Faster than removal for large files.
     ///
     /// # Errors
-    /// Something has that name, the file system cannot rename without replacing (NFS), or gives back less, or not at once. The file has
-    /// its own name then, and may be shorter.
-    pub fn put_aside(&self, bytes: u64) -> io::Result<()> {
-        let held = self.held()?;
+    /// The name exists, the file system cannot rename without replacing (NFS), or does not free the bytes immediately. The file
+    /// then has its own name, and may be shorter.
+    pub fn move_aside(&self, bytes: u64) -> io::Result<()> {
+        let held = self.directory()?;
         let mut name = self.name.clone();
         name.push(".aside");
         let aside = held.file(&name);
@@ -310,15 +312,15 @@ impl FilePath {
             renameat2(&*held.handle, from, &*held.handle, to, RenameFlags::RENAME_NOREPLACE)
         };
         rename(self, &aside)?;
-        aside.shorten(bytes).or_else(|error| {
+        aside.shrink_by(bytes).or_else(|error| {
             rename(&aside, self)?;
             Err(error)
         })
     }
 
-    /// Cuts off the end, until at least `bytes` are given back to the storage.
-    fn shorten(&self, bytes: u64) -> io::Result<()> {
-        /// Of no file system the blocks are larger.
+    /// Truncates the file until at least `bytes` are freed.
+    fn shrink_by(&self, bytes: u64) -> io::Result<()> {
+        /// No file system has larger blocks.
         const BLOCK_BYTES: u64 = 1 << 20;
         let file = self.open_to_update()?;
         let before = file.metadata()?;
@@ -327,33 +329,33 @@ impl FilePath {
         // stat(2): in units of 512 bytes.
         let freed = before.blocks().saturating_sub(file.metadata()?.blocks()) * 512;
         if freed < bytes {
-            return Err(io::Error::other(format!("{freed} of {bytes} bytes were given back")));
+            return Err(io::Error::other(format!("{freed} of {bytes} bytes were freed")));
         }
         Ok(())
     }
 
-    /// For who can only be given the name, before and after it is used: it leads to this directory, and what it names there is a
-    /// file, or nothing.
+    /// For interfaces that accept only a name, before and after its use: it must refer to this directory, and there to a regular
+    /// file or nothing.
     ///
     /// # Errors
-    /// It does not; a link is in the place of the file; it has a second name.
+    /// It does not; a link in place of the file; a second hard link.
     pub fn check_name(&self) -> io::Result<()> {
-        let held = self.held()?;
+        let held = self.directory()?;
         held.check_name()?;
-        match held.facts(&self.name)? {
-            Some(facts) if is(&facts, SFlag::S_IFREG) => check_names(&facts),
+        match held.file_stat(&self.name)? {
+            Some(facts) if has_type(&facts, SFlag::S_IFREG) => check_link_count(&facts),
             Some(_) => {
-                Err(io::Error::other("no file but something else, as a link, is in its place, and is not followed"))
+                Err(io::Error::other("the name is not a regular file (a link, for example), and is not followed"))
             }
             None => Ok(()),
         }
     }
 }
 
-/// Refuses a file that has another name beside the one it was made with.
-fn check_names(facts: &FileStat) -> io::Result<()> {
-    if is(facts, SFlag::S_IFREG) && facts.st_nlink > 1 {
-        return Err(io::Error::other("the file has a second name (a hard link), so it may be somebody else's"));
+/// Rejects a file with a second hard link.
+fn check_link_count(facts: &FileStat) -> io::Result<()> {
+    if has_type(facts, SFlag::S_IFREG) && facts.st_nlink > 1 {
+        return Err(io::Error::other("the file has a second hard link, so it may belong to somebody else"));
     }
     Ok(())
 }

@@ -12,40 +12,44 @@ fn name(text: &str) -> &OsStr {
 #[test]
 fn a_directory_is_its_owners_alone() {
     let scratch = scratch();
-    let held = Directory::hold(scratch.path()).unwrap().make(name("run")).unwrap();
+    let held = DirectoryHandle::open(scratch.path()).unwrap().create_subdirectory(name("run")).unwrap();
     assert_eq!(fs::metadata(held.path()).unwrap().permissions().mode() & 0o7777, 0o700);
-    let again = Directory::hold(scratch.path()).unwrap().make(name("run")).unwrap_err();
+    let again = DirectoryHandle::open(scratch.path()).unwrap().create_subdirectory(name("run")).unwrap_err();
     assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
     symlink("run", scratch.path().join("link")).unwrap();
-    assert!(Directory::hold(scratch.path()).unwrap().inside(name("link")).is_err());
+    assert!(DirectoryHandle::open(scratch.path()).unwrap().open_subdirectory(name("link")).is_err());
 }
 
 #[test]
 fn a_directory_that_is_exchanged_loses_nothing() {
     let scratch = scratch();
     let at = |path: &str| scratch.path().join(path);
-    let parent = Directory::hold(scratch.path()).unwrap();
-    let run = parent.make(name("run")).unwrap();
-    let file = run.make(name("posix")).unwrap().file(name("f"));
+    let parent = DirectoryHandle::open(scratch.path()).unwrap();
+    let run = parent.create_subdirectory(name("run")).unwrap();
+    let file = run.create_subdirectory(name("posix")).unwrap().file(name("f"));
     drop(file.create().unwrap());
     assert!(file.check_name().is_ok());
     fs::rename(at("run"), at("x")).unwrap();
-    // A name that leads nowhere is told by who uses it.
+    // A name that refers to nothing is reported by its user.
     assert!(file.check_name().is_ok());
     fs::create_dir_all(at("run/posix")).unwrap();
     fs::write(at("run/thesis.txt"), "precious").unwrap();
     fs::write(at("run/posix/f"), "precious").unwrap();
     assert!(file.check_name().unwrap_err().to_string().contains("exchanged"));
-    // What is done by the descriptor is done where the directory is now.
+    // Operations by descriptor apply to the directory at its current path.
     file.open_to_update().unwrap().set_len(10).unwrap();
     assert_eq!(file.size_bytes().unwrap(), 10);
     file.remove().unwrap();
     drop(run.file(name("g")).create().unwrap());
-    run.inside(name("posix")).unwrap().empty(|_| true).unwrap();
-    assert!(run.empty(|name| name == "g").unwrap_err().to_string().contains("/x/posix is not of this run"));
-    run.empty(|_| true).unwrap();
-    let told = parent.remove(name("run"), &run).unwrap_err().to_string();
-    assert!(told.contains("was not touched") && told.contains("/x"), "{told}");
+    run.open_subdirectory(name("posix")).unwrap().remove_files(|_| true).unwrap();
+    assert!(run
+        .remove_files(|name| name == "g")
+        .unwrap_err()
+        .to_string()
+        .contains("/x/posix does not belong to this run"));
+    run.remove_files(|_| true).unwrap();
+    let message = parent.remove(name("run"), &run).unwrap_err().to_string();
+    assert!(message.contains("was not touched") && message.contains("/x"), "{message}");
     assert_eq!(fs::read_dir(at("x")).unwrap().count(), 0);
     for path in ["run/thesis.txt", "run/posix/f"] {
         assert_eq!(fs::read(at(path)).unwrap(), b"precious");
@@ -55,7 +59,7 @@ fn a_directory_that_is_exchanged_loses_nothing() {
     fs::remove_dir(at("x")).unwrap();
     assert!(run.is_removed());
     parent.remove(name("run"), &run).unwrap();
-    run.empty(|_| true).unwrap();
+    run.remove_files(|_| true).unwrap();
 }
 
 #[test]
@@ -64,8 +68,8 @@ fn links_are_removed_and_never_followed() {
     let at = |path: &str| scratch.path().join(path);
     fs::create_dir(at("home")).unwrap();
     fs::write(at("home/thesis.txt"), "precious").unwrap();
-    let parent = Directory::hold(scratch.path()).unwrap();
-    let run = parent.make(name("run")).unwrap();
+    let parent = DirectoryHandle::open(scratch.path()).unwrap();
+    let run = parent.create_subdirectory(name("run")).unwrap();
     symlink(at("home/thesis.txt"), at("run/link")).unwrap();
     symlink(at("home"), at("run/directory")).unwrap();
     fs::hard_link(at("home/thesis.txt"), at("run/second")).unwrap();
@@ -80,47 +84,47 @@ fn links_are_removed_and_never_followed() {
     assert!(!at("nowhere").exists());
     fs::create_dir_all(at("run/deep/deeper")).unwrap();
     symlink(at("home"), at("run/deep/deeper/link")).unwrap();
-    let told = run.empty(|_| true).unwrap_err().to_string();
-    assert!(told.contains("not empty"), "a directory that somebody has filled: {told}");
+    let message = run.remove_files(|_| true).unwrap_err().to_string();
+    assert!(message.contains("not empty"), "a directory filled by another process: {message}");
     assert!(at("run/deep/deeper/link").is_symlink());
     assert_eq!(fs::read(at("home/thesis.txt")).unwrap(), b"precious");
     fs::remove_dir_all(at("run/deep")).unwrap();
-    run.empty(|_| true).unwrap();
+    run.remove_files(|_| true).unwrap();
     parent.remove(name("run"), &run).unwrap();
     assert!(!at("run").exists());
 }
 
 #[test]
 fn nothing_is_ever_opened_nowhere() {
-    let file = FilePath::nowhere("null");
+    let file = FilePath::unbacked("null");
     assert_eq!(file.display().to_string(), "null");
     assert!(file.create().is_err() && file.open_to_read().is_err() && file.remove().is_err());
     assert!(file.check_name().is_err() && file.size_bytes().is_err());
 }
 
 #[test]
-fn what_is_put_aside_makes_room_and_replaces_nothing() {
+fn a_file_moved_aside_frees_space_and_replaces_nothing() {
     let scratch = scratch();
-    let run = Directory::hold(scratch.path()).unwrap().make(name("run")).unwrap();
+    let run = DirectoryHandle::open(scratch.path()).unwrap().create_subdirectory(name("run")).unwrap();
     let (file, at) = (run.file(name("f")), |path: &str| scratch.path().join("run").join(path));
     let fill = || fs::write(at("f"), vec![1; 8 << 20]).and_then(|()| File::open(at("f"))?.sync_all());
-    assert!(file.put_aside(0).is_err(), "there is none");
+    assert!(file.move_aside(0).is_err(), "no such file");
     fill().unwrap();
-    // Somebody has the name: nothing happens.
+    // The name exists: nothing happens.
     fs::write(at("f.aside"), "precious").unwrap();
-    assert!(file.put_aside(1).is_err());
+    assert!(file.move_aside(1).is_err());
     assert_eq!(
         (fs::read(at("f.aside")).unwrap().as_slice(), file.size_bytes().unwrap()),
         (b"precious".as_slice(), 8 << 20)
     );
     fs::remove_file(at("f.aside")).unwrap();
-    assert!(file.put_aside((8 << 20) + 1).is_err() && file.size_bytes().is_ok(), "it has its name again");
-    file.put_aside(3 << 20).unwrap();
+    assert!(file.move_aside((8 << 20) + 1).is_err() && file.size_bytes().is_ok(), "its name is restored");
+    file.move_aside(3 << 20).unwrap();
     assert!(file.size_bytes().is_err());
     assert_eq!(fs::metadata(at("f.aside")).unwrap().len(), 5 << 20);
     fs::remove_file(at("f.aside")).unwrap();
-    // A hole at the end gives nothing back.
+    // A hole at the end frees nothing.
     drop(file.create().unwrap());
     file.open_to_update().unwrap().set_len(8 << 20).unwrap();
-    assert!(file.put_aside(1 << 20).is_err() && file.size_bytes().is_ok());
+    assert!(file.move_aside(1 << 20).is_err() && file.size_bytes().is_ok());
 }

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use crate::{BackendError, Direction};
 
-/// RWF_DONTCACHE, as the kernel takes it in calls and in entries of io_uring.
+/// RWF_DONTCACHE, in system calls and in io_uring entries.
 pub(crate) const FLAG: i32 = libc::RWF_DONTCACHE;
 
 /// pwrite(2) with the flag.
@@ -19,7 +19,7 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
 /// pread(2) with the flag.
 #[inline]
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    // SAFETY: memory that is borrowed mutably.
+    // SAFETY: mutably borrowed memory.
     unsafe { transfer(Direction::Read, file, bytes.as_mut_ptr(), bytes.len(), offset, FLAG) }
 }
 
@@ -48,17 +48,17 @@ pub(crate) unsafe fn transfer(
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
-/// Says it if the flag is what the kernel or the file system refuses.
+/// Explains an error caused by the flag, if the kernel or the file system does not support it.
 pub(crate) fn explain(error: BackendError, errno: Option<i32>) -> BackendError {
     if !matches!(errno, Some(libc::EOPNOTSUPP | libc::EINVAL)) {
         return error;
     }
     let text = format!(
-        "{}: RWF_DONTCACHE is not supported by this kernel (it came with Linux 6.14) or by this file system; \
+        "{}: RWF_DONTCACHE is not supported by this kernel (new in Linux 6.14) or by this file system; \
          use --cache drop",
         error.text
     );
-    BackendError { text, cause: crate::error::Cause::Unsupported, ..error }
+    BackendError { text, cause: crate::error::FailureCause::Unsupported, ..error }
 }
 
 #[cfg(test)]

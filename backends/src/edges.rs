@@ -1,9 +1,9 @@
-//! Direct transfers of a contiguous range that neither begins nor ends at a sector, without a copy.
+//! Direct transfers without a copy for a contiguous range with unaligned ends.
 //!
-//! The range lies contiguously in the ring too, so the bytes of a sector that two chunks share stand side by side in
-//! memory: whole sectors go straight between ring and file, each of them once. Only the first and the last sector of
-//! the range hold bytes that are not ours. Writes read, modify and write the first one when the stream passes it, and
-//! keep the last one (it may still grow) until the sync. Reads restore the memory beside the range.
+//! The range is also contiguous in the transfer buffer, so that the bytes of a sector shared by two chunks are adjacent in memory: whole
+//! sectors are transferred directly between buffer and file, each once. Only the first and the last sector of the range contain other
+//! bytes. Writes read, modify and write the first one when the stream passes it, and keep the last one (which may still grow) until the
+//! sync. Reads restore the memory adjacent to the range.
 
 use std::fs::File;
 use std::io;
@@ -12,11 +12,11 @@ use std::path::Path;
 
 use memmap2::MmapMut;
 
-use crate::patience::uninterrupted;
-use crate::walk::{Guard, Piece, Pieces, Walk};
-use crate::{BackendError, Batch, Direction, Pattern, Result, Ring};
+use crate::retry::retry_interrupted;
+use crate::walk::{ChunkWalk, IoRequest, IoRequestSource, ReadGuard};
+use crate::{AccessPattern, BackendError, Batch, Direction, Result, TransferBuffer};
 
-/// Sectors larger than this are not supported: the ring is aligned to this many bytes.
+/// Maximum supported sector size: the alignment of the transfer buffer.
 pub(crate) const MAX_SECTOR_BYTES: u64 = 4096;
 
 /// The multiple of `align` (a power of two) at or below `value`.
@@ -31,120 +31,121 @@ pub(crate) fn ceil(value: u64, align: u64) -> u64 {
     floor(value + (align - 1), align)
 }
 
-/// What a batch is in the file.
+/// The byte range of a batch in the file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch {
-    pattern: Pattern,
-    /// First byte of the batch and the one behind its last.
+pub(crate) struct BatchSpan {
+    pattern: AccessPattern,
+    /// First byte of the batch, and the end after its last.
     begin: u64,
     end: u64,
     align: u64,
 }
 
-impl Stretch {
-    pub(crate) fn new(pattern: &Pattern, batch: Batch, align_bytes: u64) -> Self {
+impl BatchSpan {
+    pub(crate) fn new(pattern: &AccessPattern, batch: Batch, align_bytes: u64) -> Self {
         let begin = pattern.base_bytes + batch.first_call * pattern.call_bytes();
         let end = begin + batch.calls * pattern.call_bytes();
         Self { pattern: *pattern, begin, end, align: align_bytes }
     }
 
-    /// First sector that is wholly the pattern's.
-    fn first_whole(&self) -> u64 {
+    /// First sector that contains only bytes of the pattern.
+    fn first_whole_sector(&self) -> u64 {
         ceil(self.pattern.base_bytes, self.align)
     }
 
-    /// Bytes of the ring that belong at the file offsets `from..to`, which lie in one sector.
-    fn in_ring<'a>(&self, ring: &'a Ring, from: u64, to: u64) -> &'a [u8] {
-        let index = ring.index(self.pattern.stream_bytes + (from - self.pattern.base_bytes));
-        // A sector never crosses the end of the period: that is a multiple of the sector, or the pattern ends before it
-        // (`Pattern::stays_aligned`).
-        &ring.mapped()[index..index + (to - from) as usize]
+    /// Bytes of the buffer for the file offsets `from..to`, which lie in one sector.
+    fn buffer_bytes<'a>(&self, buffer: &'a TransferBuffer, from: u64, to: u64) -> &'a [u8] {
+        let index = buffer.index(self.pattern.stream_bytes + (from - self.pattern.base_bytes));
+        // A sector never crosses the end of the period: the period is a multiple of the sector, or the pattern ends before it
+        // (`AccessPattern::has_aligned_windows`).
+        &buffer.mapped()[index..index + (to - from) as usize]
     }
 
-    /// The error of a transfer that ended at the file offset `reached`: told of the chunk that lies there.
+    /// The error of a transfer that ended at the file offset `reached`, for the chunk at that offset.
     pub(crate) fn short(&self, operation: &'static str, path: &Path, reached: u64) -> BackendError {
         let chunk_bytes = self.pattern.chunk_bytes;
         let chunk = reached.saturating_sub(self.begin) / chunk_bytes;
         let offset = self.begin + chunk * chunk_bytes;
-        BackendError::short(operation, path, offset, chunk_bytes, reached.saturating_sub(offset))
+        BackendError::short_transfer(operation, path, offset, chunk_bytes, reached.saturating_sub(offset))
     }
 }
 
-/// Iterates over the chunks of a batch and yields whole sectors: for each chunk those that no chunk before it has
-/// moved. A chunk that needs no operation of its own has a piece of length 0.
+/// Iterates over the chunks of a batch and yields whole sectors: for each chunk those that no earlier chunk has transferred. A chunk
+/// without an operation of its own yields length 0.
 #[derive(Clone, Debug)]
 pub(crate) struct EdgeWalk {
-    walk: Walk,
+    walk: ChunkWalk,
     direction: Direction,
     align: u64,
     chunk_bytes: u64,
-    /// Up to this file offset everything is moved or carried.
+    /// Everything below this file offset is transferred or carried.
     next: u64,
-    /// Where the bytes begin and end that are contiguous in memory.
+    /// Range of file offsets that are contiguous in memory.
     run_begin: u64,
     run_end: u64,
-    /// Index at which the next chunk lies if the ring does not wrap.
+    /// Index of the next chunk if the buffer does not wrap.
     contiguous_index: usize,
 }
 
 impl EdgeWalk {
-    /// The sectors of `batch`.
-    ///
-    /// # Errors
-    /// As for [`Walk::new`].
-    pub(crate) fn new(stretch: &Stretch, direction: Direction, batch: Batch, ring: &Ring, path: &Path) -> Result<Self> {
+    pub(crate) fn new(
+        stretch: &BatchSpan,
+        direction: Direction,
+        batch: Batch,
+        buffer: &TransferBuffer,
+        path: &Path,
+    ) -> Result<Self> {
         Ok(Self {
-            walk: Walk::new(&stretch.pattern, batch, ring, path)?,
+            walk: ChunkWalk::new(&stretch.pattern, batch, buffer, path)?,
             direction,
             align: stretch.align,
             chunk_bytes: stretch.pattern.chunk_bytes,
-            next: floor(stretch.begin, stretch.align).max(stretch.first_whole()),
+            next: floor(stretch.begin, stretch.align).max(stretch.first_whole_sector()),
             run_begin: 0,
             run_end: 0,
             contiguous_index: usize::MAX,
         })
     }
 
-    /// The piece of the next chunk.
     #[inline]
-    pub(crate) fn next_chunk(&mut self) -> Option<Piece> {
+    pub(crate) fn next_chunk(&mut self) -> Option<IoRequest> {
         let (begin, index) = self.walk.next()?;
         let end = begin + self.chunk_bytes;
         let wrapped = index != self.contiguous_index;
         self.contiguous_index = index + self.chunk_bytes as usize;
         let (to, guard) = match self.direction {
-            Direction::Write => (floor(end, self.align), Guard::default()),
+            Direction::Write => (floor(end, self.align), ReadGuard::default()),
             Direction::Read => {
                 if wrapped {
-                    self.begin_run(begin, index);
+                    self.start_run(begin, index);
                 }
                 let to = ceil(end, self.align);
                 let before = self.run_begin.saturating_sub(self.next) as u16;
-                (to, Guard { before, after: to.saturating_sub(self.run_end) as u16 })
+                (to, ReadGuard { before, after: to.saturating_sub(self.run_end) as u16 })
             }
         };
         let from = self.next;
         if to <= from {
-            return Some(Piece { offset: from, index, ..Piece::default() });
+            return Some(IoRequest { offset: from, index, ..IoRequest::default() });
         }
         self.next = to;
-        // The index of `from`: before the chunk or inside of it, and never below the sector the chunk begins in.
+        // The index of `from`: before or inside the chunk, and never below the sector in which the chunk begins.
         let index = index.wrapping_add(from.wrapping_sub(begin) as usize);
-        Some(Piece { offset: from, index, len: to - from, guard })
+        Some(IoRequest { offset: from, index, len: to - from, guard })
     }
 
-    /// A read goes on elsewhere in memory: the sector at the seam is read again, for the bytes behind the seam.
+    /// A read continues elsewhere in memory: the sector at the wrap is read again, for the bytes after it.
     #[cold]
-    fn begin_run(&mut self, begin: u64, index: usize) {
+    fn start_run(&mut self, begin: u64, index: usize) {
         self.next = floor(begin, self.align);
         self.run_begin = begin;
-        self.run_end = begin + self.walk.run_bytes(index);
+        self.run_end = begin + self.walk.contiguous_bytes(index);
     }
 }
 
-impl Pieces for EdgeWalk {
+impl IoRequestSource for EdgeWalk {
     #[inline]
-    fn next_piece(&mut self) -> Option<Piece> {
+    fn next_request(&mut self) -> Option<IoRequest> {
         loop {
             let piece = self.next_chunk()?;
             if piece.len > 0 {
@@ -159,71 +160,70 @@ impl Pieces for EdgeWalk {
     }
 }
 
-/// Operations of an [`EdgeWalk`] that touch different memory, however they follow each other.
-pub(crate) fn windows(pattern: &Pattern, align_bytes: u64, ring: &Ring) -> u64 {
+/// Maximum number of successive operations of an [`EdgeWalk`] that access disjoint memory.
+pub(crate) fn disjoint_requests(pattern: &AccessPattern, align_bytes: u64, buffer: &TransferBuffer) -> u64 {
     let longest = ceil(pattern.chunk_bytes, align_bytes);
-    (ring.period_bytes().saturating_sub(2 * align_bytes) / longest).max(1)
+    (buffer.period_bytes().saturating_sub(2 * align_bytes) / longest).max(1)
 }
 
-/// The last sector of what was written, while it is not in the file.
+/// The last sector of the written range, until it is written to the file.
 #[derive(Clone, Copy, Debug)]
-struct Carried {
-    /// File offset of the sector.
+struct CarriedSector {
     sector: u64,
-    /// Our bytes in it.
+    /// Bytes of the pattern in it.
     from: usize,
     to: usize,
     align: u64,
-    /// No other rank writes this file, so its length is ours.
+    /// No other rank writes this file, so that this rank determines its length.
     alone: bool,
 }
 
-/// Sectors that are not wholly ours, of one file. All memory is made with it.
+/// Partially owned sectors of one file. All memory is allocated at creation.
 #[derive(Debug)]
-pub(crate) struct Edges {
-    /// One sector to carry and, behind it, one to read, modify and write.
+pub(crate) struct EdgeSectors {
+    /// One carried sector, and one to read, modify and write.
     memory: MmapMut,
-    carried: Option<Carried>,
+    carried: Option<CarriedSector>,
 }
 
-/// Why an edge failed: at this offset.
+/// A failed operation on an edge sector: operation, offset and error.
 pub(crate) type EdgeError = (&'static str, u64, io::Error);
 
-/// The error of a sector at the edge, of this file.
-pub(crate) fn edge_failure(path: &Path, (operation, offset, error): &EdgeError) -> BackendError {
+/// The error of an edge sector of this file.
+pub(crate) fn edge_error(path: &Path, (operation, offset, error): &EdgeError) -> BackendError {
     BackendError::from_io(operation, path, Some(*offset), error)
 }
 
-impl Edges {
+impl EdgeSectors {
     pub(crate) fn new() -> io::Result<Self> {
         let mut memory = MmapMut::map_anon(2 * MAX_SECTOR_BYTES as usize)?;
-        // Not for the first time in the clock.
+        // The first touch must not be timed.
         memory.fill(0);
         Ok(Self { memory, carried: None })
     }
 
-    /// Before a batch is written: the first sector of the pattern, if it is not wholly ours and the batch passes it.
+    /// Before a batch is written: writes the first sector of the pattern, if it also contains other bytes and the batch passes it.
     /// Returns true if it was written.
-    pub(crate) fn head(
+    pub(crate) fn write_head(
         &mut self,
         direct: &File,
-        stretch: &Stretch,
-        ring: &Ring,
+        stretch: &BatchSpan,
+        buffer: &TransferBuffer,
     ) -> std::result::Result<bool, EdgeError> {
-        let (base, whole) = (stretch.pattern.base_bytes, stretch.first_whole());
+        let (base, whole) = (stretch.pattern.base_bytes, stretch.first_whole_sector());
         if stretch.begin >= whole || stretch.end < whole {
             return Ok(false);
         }
         let sector = floor(base, stretch.align);
         let scratch = &mut self.memory[MAX_SECTOR_BYTES as usize..][..stretch.align as usize];
         read_sector(direct, scratch, sector)?;
-        scratch[(base - sector) as usize..].copy_from_slice(stretch.in_ring(ring, base, whole));
+        scratch[(base - sector) as usize..].copy_from_slice(stretch.buffer_bytes(buffer, base, whole));
         write_sector(direct, scratch, sector)?;
         Ok(true)
     }
 
-    /// After a batch was written: keeps what is not a whole sector.
-    pub(crate) fn carry(&mut self, stretch: &Stretch, ring: &Ring) {
+    /// After a batch was written: keeps the last partial sector.
+    pub(crate) fn carry(&mut self, stretch: &BatchSpan, buffer: &TransferBuffer) {
         if stretch.begin == stretch.end {
             return;
         }
@@ -234,15 +234,15 @@ impl Edges {
         }
         let first = sector.max(stretch.pattern.base_bytes);
         let (from, to) = ((first - sector) as usize, (stretch.end - sector) as usize);
-        self.memory[from..to].copy_from_slice(stretch.in_ring(ring, first, stretch.end));
+        self.memory[from..to].copy_from_slice(stretch.buffer_bytes(buffer, first, stretch.end));
         let alone = stretch.pattern.ranks <= 1;
-        self.carried = Some(Carried { sector, from, to, align: stretch.align, alone });
+        self.carried = Some(CarriedSector { sector, from, to, align: stretch.align, alone });
     }
 
-    /// Brings what was kept into the file. What other bytes the sector has stay, and a private file gets no longer than
-    /// it was or than what was written. In a file of several ranks the sector is this rank's own up to its end.
+    /// Writes the kept bytes to the file. Other bytes of the sector are preserved, and a private file does not become longer than it was
+    /// or than the written data. In a file of several ranks this rank owns the sector up to its end.
     pub(crate) fn flush(&mut self, direct: &File) -> std::result::Result<(), EdgeError> {
-        let Some(Carried { sector, from, to, align, alone }) = self.carried.take() else {
+        let Some(CarriedSector { sector, from, to, align, alone }) = self.carried.take() else {
             return Ok(());
         };
         let (kept, scratch) = self.memory.split_at_mut(MAX_SECTOR_BYTES as usize);
@@ -263,17 +263,17 @@ impl Edges {
     }
 }
 
-/// Reads a sector; what lies behind the end of the file is zeros.
+/// Reads a sector; bytes beyond the end of the file are zeros.
 pub(crate) fn read_sector(direct: &File, sector: &mut [u8], offset: u64) -> std::result::Result<(), EdgeError> {
-    // A sector comes whole, or up to the end of the file.
-    let got = uninterrupted(|| direct.read_at(sector, offset)).map_err(|e| ("pread (edge sector)", offset, e))?;
+    // A sector is read completely, or up to the end of the file.
+    let got = retry_interrupted(|| direct.read_at(sector, offset)).map_err(|e| ("pread (edge sector)", offset, e))?;
     sector[got..].fill(0);
     Ok(())
 }
 
-/// Writes whole sectors.
 pub(crate) fn write_sector(direct: &File, sector: &[u8], offset: u64) -> std::result::Result<(), EdgeError> {
-    let wrote = uninterrupted(|| direct.write_at(sector, offset)).map_err(|e| ("pwrite (edge sector)", offset, e))?;
+    let wrote =
+        retry_interrupted(|| direct.write_at(sector, offset)).map_err(|e| ("pwrite (edge sector)", offset, e))?;
     if wrote == sector.len() {
         return Ok(());
     }

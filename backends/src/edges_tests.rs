@@ -1,4 +1,4 @@
-//! Both drivers against a slow model: bytes, lengths, and the memory beside what was read.
+//! Both drivers compared with a reference model: bytes, lengths, and the memory adjacent to what was read.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -7,31 +7,31 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::direct::FdPair;
-use crate::error::Cause;
-use crate::offsets::Offsets;
+use crate::error::FailureCause;
+use crate::offset_file::OffsetFile;
 use crate::posix::PosixFile;
-use crate::route::Route;
+use crate::route::FileRoute;
 use crate::statx::direct_align;
-use crate::testing::{fill, pattern, scratch, stream_byte};
+use crate::testing::{fill_stream, pattern, scratch, stream_byte};
 use crate::uring::UringFile;
-use crate::{Batches, CallForm, Collective, Direct, DriverOptions, Latency, OpenFile, OpenMode, Parts};
+use crate::{Batches, CallForm, Collective, Direct, DriverOptions, Latency, OpenFile, OpenMode, RankPartition};
 
 const SEED: u64 = 5;
 const DRIVERS: [&str; 2] = ["posix", "uring"];
 
-/// One rank's part of a file that may hold something already.
+/// One rank's part of a file that may have contents.
 #[derive(Clone, Debug)]
-struct Case {
-    pattern: Pattern,
-    /// Calls of each batch, and whether a sync follows.
+struct EdgeCase {
+    pattern: AccessPattern,
+    /// Number of calls of each batch, and whether a sync follows.
     batches: Vec<(u64, bool)>,
     period: u64,
     align: u64,
-    /// Of the file system.
+    /// Block size of the file system.
     block: u64,
     depth: u32,
     piece_shift: u32,
-    /// Length of the file before.
+    /// Initial length of the file.
     before: u64,
 }
 
@@ -52,34 +52,34 @@ prop_compose! {
         piece_shift in prop_oneof![Just(12_u32), Just(14), Just(30)],
         before in prop_oneof![Just(0), 0_u64..200_000, (0_u64..50).prop_map(|s| 512 * s)],
         end_near in prop::option::of(-600_i64..600),
-    ) -> Case {
+    ) -> EdgeCase {
         let calls = batches.iter().map(|b| b.0).sum::<u64>();
         let bytes = calls * chunks_per_call * chunk;
         let distance = ceil(stream + bytes, 1 << 20);
         let (rank, ranks) = segment.map_or((0, 1), |rank| (rank, 2));
         let base_bytes = if ranks == 1 { stream + 4096 * lead } else { rank * distance + stream };
-        let part = Pattern {
+        let part = AccessPattern {
             base_bytes,
             stream_bytes: stream,
             rank,
             ranks,
             rank_distance_bytes: if ranks == 1 { 0 } else { distance },
-            parts: Parts::Equal,
+            partition: RankPartition::Equal,
             form: CallForm::default(),
             ..pattern(chunk, chunks_per_call, calls)
         };
-        // Often a length that lies close to the end of the pattern.
+        // Often a length close to the end of the pattern.
         let before = end_near.map_or(before, |d| (base_bytes + bytes).saturating_add_signed(d));
-        Case { pattern: part, batches, period: 4096 * pages, align, block, depth, piece_shift, before }
+        EdgeCase { pattern: part, batches, period: 4096 * pages, align, block, depth, piece_shift, before }
     }
 }
 
-/// What a file holds that nobody of these tests has written.
-fn old_bytes(len: u64) -> Vec<u8> {
+/// Initial contents of a file.
+fn previous_bytes(len: u64) -> Vec<u8> {
     (0..len).map(|i| stream_byte(99, i, 1 << 40)).collect()
 }
 
-impl Case {
+impl EdgeCase {
     fn open(&self, name: &str, path: &Path) -> Box<dyn OpenFile> {
         let mut files = FdPair::open_alone(path, OpenMode::Update, Direct::Required).unwrap();
         files.force_align(self.align);
@@ -87,13 +87,13 @@ impl Case {
         open(name, files, self.depth, self.piece_shift)
     }
 
-    fn ring(&self) -> Ring {
-        let mut ring = Ring::new(self.period, self.pattern.call_bytes()).unwrap();
-        fill(&mut ring, SEED);
-        ring
+    fn ring(&self) -> TransferBuffer {
+        let mut buffer = TransferBuffer::new(self.period, self.pattern.call_bytes()).unwrap();
+        fill_stream(&mut buffer, SEED);
+        buffer
     }
 
-    /// Batches with the calls done after each.
+    /// Batches, and whether a sync follows.
     fn steps(&self) -> impl Iterator<Item = (Batch, bool)> + '_ {
         let mut first_call = 0;
         self.batches.iter().map(move |&(calls, sync)| {
@@ -103,10 +103,9 @@ impl Case {
         })
     }
 
-    /// The file after `calls` calls.
     fn expected_file(&self, calls: u64) -> Vec<u8> {
         let p = &self.pattern;
-        let mut file = old_bytes(self.before);
+        let mut file = previous_bytes(self.before);
         if calls > 0 {
             let len = file.len().max((p.base_bytes + calls * p.call_bytes()) as usize);
             file.resize(len, 0);
@@ -122,7 +121,7 @@ impl Case {
         if self.pattern.ranks == 1 {
             prop_assert_eq!(got.len(), expected.len());
         } else {
-            // Up to the end of the sector, which is the rank's own, or of the block where chunks are as long as one.
+            // Up to the end of the sector, which the rank owns, or of the block if chunks are at least as long.
             let last = if self.pattern.chunk_bytes >= self.block { self.block } else { self.align };
             prop_assert!(got.len() >= expected.len() && got.len() as u64 <= ceil(expected.len() as u64, last));
             prop_assert!(got[expected.len()..].iter().all(|b| *b == 0));
@@ -136,21 +135,23 @@ impl Case {
 fn open(name: &str, files: FdPair, queue_depth: u32, piece_shift: u32) -> Box<dyn OpenFile> {
     let options = DriverOptions { queue_depth, ..DriverOptions::default() };
     match name {
-        "posix" => Box::new(PosixFile::new(Offsets::alone(files))),
-        _ => Box::new(UringFile::with_pieces(Offsets::alone(files), (&options).into(), piece_shift).unwrap()),
+        "posix" => Box::new(PosixFile::new(OffsetFile::single_rank(files))),
+        _ => Box::new(
+            UringFile::with_piece_shift(OffsetFile::single_rank(files), (&options).into(), piece_shift).unwrap(),
+        ),
     }
 }
 
 thread_local! {
-    /// Whether this test, which has a thread of its own, has said that it is skipped.
-    static IS_TOLD: Cell<bool> = const { Cell::new(false) };
+    /// Whether this test, in its own thread, has reported that it is skipped.
+    static SKIP_REPORTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True if the scratch directory can be used directly in sectors of this many bytes; else there is nothing to test here, which is said once.
-fn is_direct(path: &Path, sector_bytes: u64) -> bool {
+/// True if the scratch directory supports direct I/O with sectors of this many bytes; otherwise the test is skipped with one message.
+fn can_be_direct(path: &Path, sector_bytes: u64) -> bool {
     let align = direct_align(&File::open(path).unwrap()).unwrap();
-    let can = align.is_some_and(|a| a.both_bytes() <= sector_bytes);
-    if !can && !IS_TOLD.replace(true) {
+    let can = align.is_some_and(|a| a.common_bytes() <= sector_bytes);
+    if !can && !SKIP_REPORTED.replace(true) {
         println!("SKIPPED: no direct I/O in sectors of {sector_bytes} bytes here");
     }
     can
@@ -164,22 +165,22 @@ proptest! {
         for name in DRIVERS {
             let dir = scratch();
             let path = dir.path().join("f");
-            std::fs::write(&path, old_bytes(case.before)).unwrap();
-            if !is_direct(&path, case.align) {
+            std::fs::write(&path, previous_bytes(case.before)).unwrap();
+            if !can_be_direct(&path, case.align) {
                 return Ok(());
             }
-            let (mut file, mut ring) = (case.open(name, &path), case.ring());
-            let told = file.prepare(&case.pattern, Direction::Write, &mut ring, &[]).unwrap();
-            prop_assert_eq!(told.direct, Some(true));
+            let (mut file, mut buffer) = (case.open(name, &path), case.ring());
+            let prepared = file.prepare(&case.pattern, Direction::Write, &mut buffer, &[]).unwrap();
+            prop_assert_eq!(prepared.direct, Some(true));
             for (batch, sync) in case.steps() {
-                let moved = file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap();
+                let moved = file.write(Batches::new(batch, &mut Latency::off()), &buffer).unwrap();
                 prop_assert_eq!(moved, batch.calls * case.pattern.call_bytes());
                 if sync {
                     file.sync().unwrap();
                     case.check_file(&path, batch.first_call + batch.calls)?;
                 }
             }
-            // Without a sync the close brings the last sector.
+            // Without a sync the close writes the last sector.
             file.close().unwrap();
             case.check_file(&path, case.pattern.max_calls)?;
         }
@@ -192,21 +193,21 @@ proptest! {
             let path = dir.path().join("f");
             let p = &case.pattern;
             let len = case.before;
-            std::fs::write(&path, old_bytes(len)).unwrap();
-            if !is_direct(&path, case.align) {
+            std::fs::write(&path, previous_bytes(len)).unwrap();
+            if !can_be_direct(&path, case.align) {
                 return Ok(());
             }
-            let (mut file, mut ring) = (case.open(name, &path), case.ring());
-            ring.mapped_mut().iter_mut().enumerate().for_each(|(i, byte)| *byte = stream_byte(7, i as u64, 1 << 40));
-            let mut memory = ring.mapped().to_vec();
-            file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
+            let (mut file, mut buffer) = (case.open(name, &path), case.ring());
+            buffer.mapped_mut().iter_mut().enumerate().for_each(|(i, byte)| *byte = stream_byte(7, i as u64, 1 << 40));
+            let mut memory = buffer.mapped().to_vec();
+            file.prepare(p, Direction::Read, &mut buffer, &[]).unwrap();
             for (batch, _) in case.steps() {
                 let numbers = batch.first_call * p.chunks_per_call..(batch.first_call + batch.calls) * p.chunks_per_call;
                 let short = numbers.map(|k| p.chunk_offset(k)).find(|offset| offset + p.chunk_bytes > len);
-                match (file.read(Batches::new(batch, &mut Latency::off()), &mut ring), short) {
+                match (file.read(Batches::new(batch, &mut Latency::off()), &mut buffer), short) {
                     (Ok(moved), None) => prop_assert_eq!(moved, batch.calls * p.call_bytes()),
                     (Err(error), Some(offset)) => {
-                        prop_assert_eq!(error.cause, Cause::Short, "{}", error);
+                        prop_assert_eq!(error.cause, FailureCause::Short, "{}", error);
                         prop_assert_eq!(error.offset_bytes, Some(offset));
                         prop_assert_eq!(error.expected_got_bytes, Some((p.chunk_bytes, len.saturating_sub(offset))));
                         break;
@@ -214,12 +215,12 @@ proptest! {
                     (outcome, short) => prop_assert!(false, "{name}: {outcome:?}, expected {short:?}"),
                 }
                 for call in batch.first_call..batch.first_call + batch.calls {
-                    let (index, offset) = (ring.index(p.stream_position(call)), p.base_bytes + call * p.call_bytes());
+                    let (index, offset) = (buffer.index(p.stream_position(call)), p.base_bytes + call * p.call_bytes());
                     for i in 0..p.call_bytes() as usize {
                         memory[index + i] = stream_byte(99, offset + i as u64, 1 << 40);
                     }
                 }
-                let wrong = memory.iter().zip(ring.mapped()).position(|(a, b)| a != b);
+                let wrong = memory.iter().zip(buffer.mapped()).position(|(a, b)| a != b);
                 prop_assert_eq!(wrong, None, "{} after {:?}", name, batch);
             }
             file.close().unwrap();
@@ -232,34 +233,34 @@ fn strategy_names_the_sectors() {
     let dir = scratch();
     let path = dir.path().join("f");
     std::fs::write(&path, []).unwrap();
-    if !is_direct(&path, 512) {
+    if !can_be_direct(&path, 512) {
         return;
     }
-    let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
+    let mut buffer = TransferBuffer::new(1 << 16, 1 << 16).unwrap();
     for name in DRIVERS {
         let mut file = open(name, FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap(), 4, 30);
-        let told = file.prepare(&pattern(1032, 1, 4), Direction::Write, &mut ring, &[]).unwrap();
-        let text = "O_DIRECT, whole sectors of 512 straight from memory, edges read-modify-written";
-        assert!(told.strategy.contains(text), "{}", told.strategy);
-        let told = file.prepare(&pattern(1032, 1, 4), Direction::Read, &mut ring, &[]).unwrap();
-        assert!(told.strategy.contains("straight into memory"), "{}", told.strategy);
-        // In a new file chunks longer than a block go in blocks.
+        let prepared = file.prepare(&pattern(1032, 1, 4), Direction::Write, &mut buffer, &[]).unwrap();
+        let text = "O_DIRECT, whole sectors of 512 directly from memory, edges read-modify-written";
+        assert!(prepared.strategy.contains(text), "{}", prepared.strategy);
+        let prepared = file.prepare(&pattern(1032, 1, 4), Direction::Read, &mut buffer, &[]).unwrap();
+        assert!(prepared.strategy.contains("directly into memory"), "{}", prepared.strategy);
+        // In a new file, chunks longer than a block are written in whole blocks.
         let mut files = FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap();
         files.force_block(4096);
         let mut file = open(name, files, 4, 30);
-        for (chunk, text) in [(1032, text), (32776, "O_DIRECT, whole blocks of 4096 straight from memory")] {
-            let told = file.prepare(&pattern(chunk, 1, 4), Direction::Write, &mut ring, &[]).unwrap();
-            assert!(told.strategy.contains(text), "{}", told.strategy);
+        for (chunk, text) in [(1032, text), (32776, "O_DIRECT, whole blocks of 4096 directly from memory")] {
+            let prepared = file.prepare(&pattern(chunk, 1, 4), Direction::Write, &mut buffer, &[]).unwrap();
+            assert!(prepared.strategy.contains(text), "{}", prepared.strategy);
         }
     }
 }
 
 #[test]
-fn a_full_device_is_told_of_at_every_edge() {
+fn a_full_device_is_reported_for_every_edge() {
     let dir = scratch();
     let path = dir.path().join("f");
     std::fs::write(&path, []).unwrap();
-    if !is_direct(&path, 512) {
+    if !can_be_direct(&path, 512) {
         return;
     }
     for name in DRIVERS {
@@ -268,47 +269,47 @@ fn a_full_device_is_told_of_at_every_edge() {
             files.force_direct_file(File::options().read(true).write(true).open("/dev/full").unwrap());
             open(name, files, 4, 30)
         };
-        let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
-        let run = |file: &mut dyn OpenFile, p: &Pattern, ring: &mut Ring| {
-            file.prepare(p, Direction::Write, ring, &[]).unwrap();
-            file.write(Batches::new(Batch { first_call: 0, calls: p.max_calls }, &mut Latency::off()), ring)
+        let mut buffer = TransferBuffer::new(1 << 16, 1 << 16).unwrap();
+        let run = |file: &mut dyn OpenFile, p: &AccessPattern, buffer: &mut TransferBuffer| {
+            file.prepare(p, Direction::Write, buffer, &[]).unwrap();
+            file.write(Batches::new(Batch { first_call: 0, calls: p.max_calls }, &mut Latency::off()), buffer)
         };
-        let head = Pattern { base_bytes: 8, stream_bytes: 8, ..pattern(1032, 1, 4) };
-        let error = run(full().as_mut(), &head, &mut ring).unwrap_err();
-        assert_eq!((error.operation, error.cause), ("pwrite (edge sector)", Cause::NoSpace), "{name}");
-        let error = run(full().as_mut(), &pattern(1032, 1, 4), &mut ring).unwrap_err();
-        assert_eq!((error.cause, error.offset_bytes), (Cause::NoSpace, Some(0)), "{name}: {error}");
+        let head = AccessPattern { base_bytes: 8, stream_bytes: 8, ..pattern(1032, 1, 4) };
+        let error = run(full().as_mut(), &head, &mut buffer).unwrap_err();
+        assert_eq!((error.operation, error.cause), ("pwrite (edge sector)", FailureCause::NoSpace), "{name}");
+        let error = run(full().as_mut(), &pattern(1032, 1, 4), &mut buffer).unwrap_err();
+        assert_eq!((error.cause, error.offset_bytes), (FailureCause::NoSpace, Some(0)), "{name}: {error}");
         let mut file = full();
-        run(file.as_mut(), &pattern(8, 1, 4), &mut ring).unwrap();
+        run(file.as_mut(), &pattern(8, 1, 4), &mut buffer).unwrap();
         let error = file.sync().unwrap_err();
-        assert_eq!((error.operation, error.cause), ("pwrite (edge sector)", Cause::NoSpace), "{name}");
+        assert_eq!((error.operation, error.cause), ("pwrite (edge sector)", FailureCause::NoSpace), "{name}");
         file.close().unwrap();
     }
 }
 
 #[test]
-fn another_pattern_does_not_lose_what_is_carried() {
+fn another_pattern_keeps_the_carried_sector() {
     let dir = scratch();
     for name in DRIVERS {
         let path = dir.path().join(name);
         std::fs::write(&path, []).unwrap();
-        if !is_direct(&path, 512) {
+        if !can_be_direct(&path, 512) {
             return;
         }
         let mut file = open(name, FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap(), 4, 30);
-        let mut ring = Ring::new(1 << 16, 1 << 12).unwrap();
-        fill(&mut ring, SEED);
+        let mut buffer = TransferBuffer::new(1 << 16, 1 << 12).unwrap();
+        fill_stream(&mut buffer, SEED);
         for at in [0, 1032] {
-            let p = Pattern { base_bytes: at, stream_bytes: at, ..pattern(1032, 1, 1) };
-            file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-            file.write(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &ring).unwrap();
+            let p = AccessPattern { base_bytes: at, stream_bytes: at, ..pattern(1032, 1, 1) };
+            file.prepare(&p, Direction::Write, &mut buffer, &[]).unwrap();
+            file.write(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &buffer).unwrap();
         }
-        ring.bytes_mut()[..2064].fill(0);
-        file.prepare(&pattern(2064, 1, 1), Direction::Read, &mut ring, &[]).unwrap();
-        file.read(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &mut ring).unwrap();
-        assert!((0..2064).all(|i| ring.bytes()[i] == stream_byte(SEED, i as u64, 1 << 16)), "{name}");
+        buffer.bytes_mut()[..2064].fill(0);
+        file.prepare(&pattern(2064, 1, 1), Direction::Read, &mut buffer, &[]).unwrap();
+        file.read(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &mut buffer).unwrap();
+        assert!((0..2064).all(|i| buffer.bytes()[i] == stream_byte(SEED, i as u64, 1 << 16)), "{name}");
         file.close().unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..2064]);
+        assert_eq!(std::fs::read(&path).unwrap(), buffer.bytes()[..2064]);
     }
 }
 
@@ -318,29 +319,29 @@ fn a_period_that_is_no_sector_is_right_up_to_its_end() {
     for name in DRIVERS {
         let path = dir.path().join(name);
         File::create(&path).unwrap();
-        if !is_direct(&path, 4096) {
+        if !can_be_direct(&path, 4096) {
             return;
         }
         let files = || FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap();
         let p = pattern(1031, 1, 7);
-        let mut ring = Ring::new(8192, 0).unwrap();
-        ring.set_period_bytes(7 * 1031);
-        fill(&mut ring, SEED);
-        let right = ring.bytes()[..7 * 1031].to_vec();
+        let mut buffer = TransferBuffer::new(8192, 0).unwrap();
+        buffer.set_period_bytes(7 * 1031);
+        fill_stream(&mut buffer, SEED);
+        let right = buffer.bytes()[..7 * 1031].to_vec();
         let mut file = open(name, files(), 3, 30);
-        assert_eq!(file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap().direct, Some(true));
+        assert_eq!(file.prepare(&p, Direction::Write, &mut buffer, &[]).unwrap().direct, Some(true));
         for (first_call, calls) in [(0, 2), (2, 5)] {
-            file.write(Batches::new(Batch { first_call, calls }, &mut Latency::off()), &ring).unwrap();
+            file.write(Batches::new(Batch { first_call, calls }, &mut Latency::off()), &buffer).unwrap();
         }
         file.sync().unwrap();
         assert!(std::fs::read(&path).unwrap() == right, "{name}");
-        ring.bytes_mut().fill(0);
-        file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+        buffer.bytes_mut().fill(0);
+        file.prepare(&p, Direction::Read, &mut buffer, &[]).unwrap();
         for (first_call, calls) in [(0, 2), (2, 5)] {
-            file.read(Batches::new(Batch { first_call, calls }, &mut Latency::off()), &mut ring).unwrap();
+            file.read(Batches::new(Batch { first_call, calls }, &mut Latency::off()), &mut buffer).unwrap();
         }
-        assert!(ring.bytes()[..7 * 1031] == right, "{name}");
-        assert!(ring.bytes()[7 * 1031..].iter().all(|b| *b == 0), "{name}: memory beside the batch");
+        assert!(buffer.bytes()[..7 * 1031] == right, "{name}");
+        assert!(buffer.bytes()[7 * 1031..].iter().all(|b| *b == 0), "{name}: memory outside the batch");
         file.close().unwrap();
     }
 }
@@ -351,7 +352,7 @@ fn unsafe_route_writes_shared_sectors_one_rank_after_the_other() {
     for name in ["posix"] {
         let path = dir.path().join(name);
         std::fs::write(&path, []).unwrap();
-        if !is_direct(&path, 512) {
+        if !can_be_direct(&path, 512) {
             return;
         }
         let options = DriverOptions {
@@ -361,25 +362,25 @@ fn unsafe_route_writes_shared_sectors_one_rank_after_the_other() {
         };
         let mut expected = vec![0; 2 * 1032 * 12];
         for rank in 0..2 {
-            let p = Pattern {
+            let p = AccessPattern {
                 base_bytes: rank * 1032,
                 stride_bytes: 2 * 1032,
                 rank,
                 ranks: 2,
                 rank_distance_bytes: 1032,
-                parts: Parts::Equal,
+                partition: RankPartition::Equal,
                 form: CallForm::default(),
                 ..pattern(1032, 3, 4)
             };
             let files = FdPair::open_alone(&path, OpenMode::Update, &options).unwrap();
-            assert_eq!(files.route(&p, Direction::Write), Ok(Route::UnsafeReadModifyWrite { align_bytes: 512 }));
+            assert_eq!(files.route(&p, Direction::Write), Ok(FileRoute::UnsafeReadModifyWrite { align_bytes: 512 }));
             let mut file = open(name, files, 4, 30);
-            let mut ring = Ring::new(4096 * 3, p.call_bytes()).unwrap();
-            fill(&mut ring, rank + 1);
-            let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-            assert!(told.strategy.contains("UNSAFE"), "{}", told.strategy);
+            let mut buffer = TransferBuffer::new(4096 * 3, p.call_bytes()).unwrap();
+            fill_stream(&mut buffer, rank + 1);
+            let prepared = file.prepare(&p, Direction::Write, &mut buffer, &[]).unwrap();
+            assert!(prepared.strategy.contains("UNSAFE"), "{}", prepared.strategy);
             let all = Batch { first_call: 0, calls: 4 };
-            file.write(Batches::new(all, &mut Latency::off()), &ring).unwrap();
+            file.write(Batches::new(all, &mut Latency::off()), &buffer).unwrap();
             file.sync().unwrap();
             for k in 0..12 {
                 for i in 0..1032 {
@@ -387,10 +388,10 @@ fn unsafe_route_writes_shared_sectors_one_rank_after_the_other() {
                 }
             }
             let last = p.stream_position(3);
-            ring.window_mut(last, p.call_bytes() as usize).fill(0);
-            file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-            file.read(Batches::new(all, &mut Latency::off()), &mut ring).unwrap();
-            let window = ring.window(last, p.call_bytes() as usize);
+            buffer.window_mut(last, p.call_bytes() as usize).fill(0);
+            file.prepare(&p, Direction::Read, &mut buffer, &[]).unwrap();
+            file.read(Batches::new(all, &mut Latency::off()), &mut buffer).unwrap();
+            let window = buffer.window(last, p.call_bytes() as usize);
             assert!((0..3096).all(|i| window[i] == stream_byte(rank + 1, last + i as u64, 4096 * 3)), "{name}");
             file.close().unwrap();
         }

@@ -1,26 +1,26 @@
-//! What can go wrong in a driver, with everything the user needs to find it.
+//! Errors of a driver, with all information to locate them.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A file system with less free space than this is full: blocks and metadata want some.
+/// A file system with less free space counts as full: blocks and metadata need some.
 pub const FULL_BYTES: u64 = 64 << 10;
 
 /// Result of a driver call.
 pub type Result<T> = std::result::Result<T, BackendError>;
 
-/// Broad cause, for the decision how the run goes on and which next step is named.
+/// Broad cause, which determines how the run continues and which next step is suggested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum FailureCause {
     /// No space or quota left.
     NoSpace,
-    /// Fewer bytes moved than asked.
+    /// Fewer bytes transferred than requested.
     Short,
-    /// Permission, missing directory and the like: the path cannot be used.
+    /// Permission, missing directory and similar: the path cannot be used.
     Path,
     /// Anything else the kernel or the MPI library reported.
     Io,
-    /// The driver cannot do what was asked with these settings.
+    /// The driver does not support the request with these settings.
     Unsupported,
 }
 
@@ -31,13 +31,13 @@ pub struct BackendError {
     pub operation: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// File offset of the failed operation, where it has one.
+    /// File offset of the failed operation, if it has one.
     pub offset_bytes: Option<u64>,
-    /// (expected, got) bytes of a short transfer.
+    /// (expected, actual) bytes of a short transfer.
     pub expected_got_bytes: Option<(u64, u64)>,
     /// Kind of the cause.
-    pub cause: Cause,
-    /// The text of the kernel or the MPI library, with error class where MPI gives one.
+    pub cause: FailureCause,
+    /// The message of the kernel or the MPI library, with the error class if MPI returns one.
     pub text: String,
 }
 
@@ -57,7 +57,12 @@ impl fmt::Display for BackendError {
 impl BackendError {
     /// An error without an offset.
     #[must_use]
-    pub fn new(operation: &'static str, path: impl Into<PathBuf>, cause: Cause, text: impl Into<String>) -> Self {
+    pub fn new(
+        operation: &'static str,
+        path: impl Into<PathBuf>,
+        cause: FailureCause,
+        text: impl Into<String>,
+    ) -> Self {
         let (path, text) = (path.into(), text.into());
         Self { operation, path, offset_bytes: None, expected_got_bytes: None, cause, text }
     }
@@ -71,36 +76,43 @@ impl BackendError {
         error: &std::io::Error,
     ) -> Self {
         let cause = match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Cause::NoSpace,
-            Some(libc::EACCES | libc::EPERM | libc::ENOENT | libc::ENOTDIR | libc::EROFS | libc::EEXIST) => Cause::Path,
-            Some(libc::EOPNOTSUPP | libc::ENOSYS) => Cause::Unsupported,
-            _ => Cause::Io,
+            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => FailureCause::NoSpace,
+            Some(libc::EACCES | libc::EPERM | libc::ENOENT | libc::ENOTDIR | libc::EROFS | libc::EEXIST) => {
+                FailureCause::Path
+            }
+            Some(libc::EOPNOTSUPP | libc::ENOSYS) => FailureCause::Unsupported,
+            _ => FailureCause::Io,
         };
         Self { offset_bytes, ..Self::new(operation, path, cause, error.to_string()) }
     }
 
-    /// A transfer that moved less than asked.
+    /// A transfer that moved fewer bytes than requested.
     #[must_use]
-    pub fn short(
+    pub fn short_transfer(
         operation: &'static str,
         path: impl Into<PathBuf>,
         offset_bytes: u64,
         expected_bytes: u64,
         got_bytes: u64,
     ) -> Self {
-        let told = Self::new(operation, path, Cause::Short, "short transfer");
-        Self { offset_bytes: Some(offset_bytes), expected_got_bytes: Some((expected_bytes, got_bytes)), ..told }
+        let base = Self::new(operation, path, FailureCause::Short, "short transfer");
+        Self { offset_bytes: Some(offset_bytes), expected_got_bytes: Some((expected_bytes, got_bytes)), ..base }
     }
 
-    /// A batch before its pattern.
+    /// A batch without a prepared pattern.
     #[must_use]
     pub fn not_prepared(operation: &'static str, path: impl Into<PathBuf>) -> Self {
-        Self::new(operation, path, Cause::Unsupported, "no pattern is prepared: call prepare() first")
+        Self::new(operation, path, FailureCause::Unsupported, "no pattern is prepared: call prepare() first")
     }
 
-    /// An overlapped batch of a driver whose calls are done when they return.
+    /// An overlapped batch of a driver with blocking calls.
     #[must_use]
-    pub fn nothing_under_way() -> Self {
-        Self::new("overlapped transfer", "", Cause::Unsupported, "this backend leaves no transfer under way")
+    pub fn overlap_unsupported() -> Self {
+        Self::new(
+            "overlapped transfer",
+            "",
+            FailureCause::Unsupported,
+            "this backend does not support overlapped transfers",
+        )
     }
 }

@@ -1,31 +1,31 @@
-//! Times of single calls, recorded without allocation when they are wanted. The only clock in this crate: drivers mark
-//! where a call begins and ends, and never see a time.
+//! Durations of single calls, recorded without allocation if enabled. The only clock in this crate: drivers mark the begin and end of
+//! calls, and never see a time.
 
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
 use quanta::Clock;
 
-/// Longest time that is told apart, one hour; longer ones count as that.
+/// Longest distinguished time, one hour; longer ones are recorded as this.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Significant decimal digits kept of each time.
+/// Significant decimal digits of each time.
 const DIGITS: u8 = 3;
 
-/// Where a call began.
+/// The start time of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark(u64);
+pub struct CallStart(u64);
 
-/// A recorder of call times. Off, it costs one well-predicted branch per call.
+/// A recorder of call times. If disabled, it costs one well-predicted branch per call.
 #[derive(Clone, Debug)]
 pub struct Latency {
     epoch: Instant,
     histogram: Option<Histogram<u64>>,
-    laps: Option<Laps>,
+    intervals: Option<CompletionIntervals>,
 }
 
-/// From the end of a call to the end of the next one: one reading of the cycle counter for each.
+/// Intervals between the ends of successive calls: one reading of the cycle counter for each.
 #[derive(Clone, Debug)]
-struct Laps {
+struct CompletionIntervals {
     clock: Clock,
     last: u64,
     ticks: Vec<u64>,
@@ -35,80 +35,80 @@ impl Latency {
     /// Records nothing.
     #[must_use]
     pub fn off() -> Self {
-        Self { epoch: Instant::now(), histogram: None, laps: None }
+        Self { epoch: Instant::now(), histogram: None, intervals: None }
     }
 
-    /// Records; all memory is allocated here.
+    /// Records call times; all memory is allocated here.
     ///
     /// # Panics
     /// Never: the bounds are constants that the histogram accepts.
     #[must_use]
     pub fn on() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
-        Self { epoch: Instant::now(), histogram: histogram.ok(), laps: None }
+        Self { epoch: Instant::now(), histogram: histogram.ok(), intervals: None }
     }
 
-    /// Keeps laps: the times between the ends of calls that follow each other, the first `most` of them. All memory is
-    /// allocated here. Where the processor has a cycle counter that never stops, that is the clock.
+    /// Records the intervals between the ends of successive calls, the first `most` of them. All memory is allocated here. The clock is
+    /// the cycle counter of the processor if it is invariant.
     #[must_use]
-    pub fn laps(most: usize) -> Self {
-        let laps = Laps { clock: Clock::new(), last: 0, ticks: Vec::with_capacity(most) };
-        Self { laps: Some(laps), ..Self::off() }
+    pub fn intervals(most: usize) -> Self {
+        let laps = CompletionIntervals { clock: Clock::new(), last: 0, ticks: Vec::with_capacity(most) };
+        Self { intervals: Some(laps), ..Self::off() }
     }
 
-    /// Forgets the laps there are; the first one begins now.
+    /// Discards the intervals and starts the first one.
     #[inline]
-    pub fn start_laps(&mut self) {
-        if let Some(laps) = &mut self.laps {
+    pub fn start_intervals(&mut self) {
+        if let Some(laps) = &mut self.intervals {
             laps.ticks.clear();
         }
-        self.resume_laps();
+        self.resume_intervals();
     }
 
-    /// The next lap begins now, behind those there are: the time since the last one is nobody's.
+    /// Starts the next interval; the time since the last one is not recorded.
     #[inline]
-    pub fn resume_laps(&mut self) {
-        if let Some(laps) = &mut self.laps {
+    pub fn resume_intervals(&mut self) {
+        if let Some(laps) = &mut self.intervals {
             laps.last = laps.clock.raw();
         }
     }
 
-    /// A lap ends, for calls whose driver does not say so.
+    /// Ends an interval, for drivers that do not do so.
     #[inline]
-    pub fn lap(&mut self) {
-        if let Some(laps) = &mut self.laps {
-            laps.lap();
+    pub fn record_interval(&mut self) {
+        if let Some(laps) = &mut self.intervals {
+            laps.record();
         }
     }
 
-    /// The laps so far, in ns.
-    pub fn laps_ns(&self) -> impl Iterator<Item = u64> + '_ {
-        self.laps.iter().flat_map(|laps| laps.ticks.iter().map(|ticks| laps.clock.delta_as_nanos(0, *ticks)))
+    /// The recorded intervals, in ns.
+    pub fn intervals_ns(&self) -> impl Iterator<Item = u64> + '_ {
+        self.intervals.iter().flat_map(|laps| laps.ticks.iter().map(|ticks| laps.clock.delta_as_nanos(0, *ticks)))
     }
 
     /// True if times are recorded.
     #[must_use]
     #[inline]
     pub fn is_on(&self) -> bool {
-        self.histogram.is_some() || self.laps.is_some()
+        self.histogram.is_some() || self.intervals.is_some()
     }
 
-    /// A call begins.
+    /// Starts a call.
     #[must_use]
     #[inline]
-    pub fn begin(&self) -> Mark {
+    pub fn begin(&self) -> CallStart {
         if self.histogram.is_some() {
-            Mark(self.now_ns())
+            CallStart(self.now_ns())
         } else {
-            Mark(0)
+            CallStart(0)
         }
     }
 
-    /// The call that began at `mark` has ended.
+    /// Ends the call that was started at `mark`.
     #[inline]
-    pub fn end(&mut self, mark: Mark) {
-        if let Some(laps) = &mut self.laps {
-            laps.lap();
+    pub fn end(&mut self, mark: CallStart) {
+        if let Some(laps) = &mut self.intervals {
+            laps.record();
         } else if self.histogram.is_some() {
             let ns = self.now_ns().saturating_sub(mark.0);
             if let Some(histogram) = &mut self.histogram {
@@ -117,31 +117,31 @@ impl Latency {
         }
     }
 
-    /// Forgets what was recorded.
+    /// Discards the recorded times.
     pub fn clear(&mut self) {
         if let Some(histogram) = &mut self.histogram {
             histogram.reset();
         }
     }
 
-    /// What was recorded, in ns; None if it is off.
+    /// The recorded times, in ns; None if disabled.
     #[must_use]
     pub fn histogram(&self) -> Option<&Histogram<u64>> {
         self.histogram.as_ref()
     }
 
-    /// u64 nanoseconds last for five centuries.
+    /// A u64 of nanoseconds covers five centuries.
     #[inline]
     fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
     }
 }
 
-impl Laps {
+impl CompletionIntervals {
     #[inline]
-    fn lap(&mut self) {
+    fn record(&mut self) {
         let now = self.clock.raw();
-        // Room was made before; what is beyond is not kept.
+        // The memory is preallocated; later intervals are discarded.
         if self.ticks.len() < self.ticks.capacity() {
             self.ticks.push(now.wrapping_sub(self.last));
         }
@@ -185,31 +185,31 @@ mod tests {
     }
 
     #[test]
-    fn laps_are_the_time_and_no_more_than_there_is_room_for() {
-        let mut latency = Latency::laps(3);
+    fn intervals_add_up_and_stop_at_the_capacity() {
+        let mut latency = Latency::intervals(3);
         let begin = Instant::now();
-        latency.start_laps();
+        latency.start_intervals();
         for _ in 0..5 {
             let mark = latency.begin();
             std::thread::sleep(std::time::Duration::from_millis(2));
             latency.end(mark);
         }
         let all = begin.elapsed().as_nanos() as u64;
-        let laps: Vec<u64> = latency.laps_ns().collect();
+        let laps: Vec<u64> = latency.intervals_ns().collect();
         assert_eq!(laps.len(), 3);
         assert!(laps.iter().all(|ns| *ns >= 1_900_000) && laps.iter().sum::<u64>() <= all, "{laps:?} of {all}");
         let since = Instant::now();
-        latency.start_laps();
-        assert_eq!(latency.laps_ns().count(), 0);
-        latency.lap();
+        latency.start_intervals();
+        assert_eq!(latency.intervals_ns().count(), 0);
+        latency.record_interval();
         std::thread::sleep(std::time::Duration::from_millis(20));
-        latency.resume_laps();
-        latency.lap();
-        let all: u64 = latency.laps_ns().sum();
-        assert!(all + 19_000_000 <= since.elapsed().as_nanos() as u64, "the pause is nobody's: {all}");
+        latency.resume_intervals();
+        latency.record_interval();
+        let all: u64 = latency.intervals_ns().sum();
+        assert!(all + 19_000_000 <= since.elapsed().as_nanos() as u64, "the pause is not recorded: {all}");
         std::thread::sleep(std::time::Duration::from_millis(20));
-        latency.lap();
-        let all: Vec<u64> = latency.laps_ns().collect();
+        latency.record_interval();
+        let all: Vec<u64> = latency.intervals_ns().collect();
         assert!(all.len() == 3 && all[2] >= 19_000_000, "{all:?}");
     }
 }

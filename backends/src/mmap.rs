@@ -1,15 +1,13 @@
-//! Copies between the ring and a shared mapping of the file: page faults take the place of system calls.
+//! Copies between the transfer buffer and a shared mapping of the file: page faults replace system calls.
 //!
-//! What is an error of pwrite is a signal here: a store beyond the end of the file, or into a page for which the file
-//! system finds no block, is SIGBUS. So room is made before each batch (`room`), every place is compared with the
-//! length of the file before it is touched (`window`), and for what remains (a storage error, a file that somebody
-//! cuts off) the process dies with a message of its own (`sigbus`).
+//! Errors of pwrite are signals here: a store beyond the end of the file, or into a page without a block, raises SIGBUS. Therefore
+//! blocks are allocated before each batch (`blocks`), every access is checked against the file length (`window`), and in the
+//! remaining cases (a storage error, a concurrent truncation) the process ends with a message (`sigbus`).
 //!
-//! The bytes of a mapping may change at any time, because other ranks map them as well: only raw pointers lead there,
-//! never a reference.
+//! Other ranks may change the bytes of a mapping at any time: they are accessed through raw pointers, never references.
 
-mod room;
-mod sharing;
+mod blocks;
+mod coherence;
 mod sigbus;
 mod window;
 
@@ -17,85 +15,85 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::direct::FdPair;
-use crate::walk::{batch_bytes, check_fits, Walk};
+use crate::walk::{batch_bytes, check_fits, ChunkWalk};
 use crate::{
-    AccessKind, BackendError, Batch, Batches, Direct, Direction, Driver, InForce, Latency, OpenFile, OpenRequest,
-    Parts, Pattern, Result, Ring, Support,
+    AccessKind, AccessPattern, BackendError, Batch, Batches, Direct, Direction, Driver, Latency, OpenFile, OpenRequest,
+    RankPartition, Result, Support, TransferBuffer, TransferStrategy,
 };
-use room::Room;
-use sharing::Sharing;
-use sigbus::Watch;
-use window::Window;
+use blocks::BlockSource;
+use coherence::MappingCoherence;
+use sigbus::MappingRegistration;
+use window::MappedWindow;
 pub use window::WINDOW_BYTES;
 
-/// Driver for mmap(2). Collective kinds of access use the same offsets, each rank on its own.
+/// Driver for mmap(2). Collective kinds of access use the same offsets, each rank independently.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MmapDriver;
 
 impl Driver for MmapDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
-        // Collective, so before the open, which may fail on one rank alone.
-        let several_hosts = sharing::on_several_hosts(request)?;
+        // Collective, therefore before the open, which may fail on one rank alone.
+        let several_hosts = coherence::spans_hosts(request)?;
         let files = FdPair::open(request, Direct::Off.into())?;
         let (rank, ranks) = (request.comm.rank(), request.comm.size());
         Ok(Box::new(MmapFile::new(files, several_hosts, rank, ranks)?))
     }
 }
 
-/// An open file and its prepared pattern.
 #[derive(Debug)]
 pub(crate) struct MmapFile {
     files: FdPair,
-    sharing: Sharing,
-    watch: Watch,
-    /// Whether the file system can reserve blocks; None: not asked yet.
+    coherence: MappingCoherence,
+    registration: MappingRegistration,
+    /// Whether the file system supports fallocate; None until tested.
     has_fallocate: Option<bool>,
-    prepared: Option<Prepared>,
+    prepared: Option<MappedPattern>,
 }
 
-/// A pattern that batches may be asked of.
 #[derive(Debug)]
-struct Prepared {
-    pattern: Pattern,
-    room: Room,
-    window: Window,
+struct MappedPattern {
+    pattern: AccessPattern,
+    block_source: BlockSource,
+    window: MappedWindow,
 }
 
 impl MmapFile {
-    /// `rank` of `ranks` in the file's communicator: for the message of a bus error.
+    /// `rank` of `ranks` are for the message of a bus error.
     pub(crate) fn new(files: FdPair, several_hosts: bool, rank: u64, ranks: u64) -> Result<Self> {
         let fail = |operation, e: &std::io::Error| BackendError::from_io(operation, &files.path, None, e);
-        let sharing = Sharing::new(&files.buffered, several_hosts).map_err(|e| fail("fstatfs", &e))?;
-        let watch = Watch::new(&files.path, rank, ranks).map_err(|e| fail("sigaction for SIGBUS", &e))?;
-        Ok(Self { files, sharing, watch, has_fallocate: None, prepared: None })
+        let sharing = MappingCoherence::new(&files.buffered, several_hosts).map_err(|e| fail("fstatfs", &e))?;
+        let watch = MappingRegistration::new(&files.path, rank, ranks).map_err(|e| fail("sigaction for SIGBUS", &e))?;
+        Ok(Self { files, coherence: sharing, registration: watch, has_fallocate: None, prepared: None })
     }
 
-    /// What a batch needs: pattern, window and what the window is moved with.
-    fn prepared(&mut self, direction: Direction) -> Result<(&Pattern, &mut Window, &File, &Watch, &Path)> {
+    /// Pattern and window of a batch, and what moves the window.
+    fn mapped_pattern(
+        &mut self,
+        direction: Direction,
+    ) -> Result<(&AccessPattern, &mut MappedWindow, &File, &MappingRegistration, &Path)> {
         let path = &self.files.path;
         let p = self.prepared.as_mut().filter(|p| p.window.direction() == direction);
-        let p = p.ok_or_else(|| BackendError::not_prepared(window::operation(direction), path))?;
-        Ok((&p.pattern, &mut p.window, &self.files.buffered, &self.watch, path))
+        let p = p.ok_or_else(|| BackendError::not_prepared(window::operation_name(direction), path))?;
+        Ok((&p.pattern, &mut p.window, &self.files.buffered, &self.registration, path))
     }
 
-    /// Gives the memory back; the watch first, so that it never tells of a mapping that is gone.
+    /// Unmaps the window after its registration ends: the handler must not report a stale mapping.
     fn unmap(&mut self) {
-        self.watch.unmapped();
+        self.registration.clear_mapping();
         self.prepared = None;
     }
 
-    fn write_batch(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        let (pattern, window, file, watch, path) = self.prepared(Direction::Write)?;
+    fn write_batch(&mut self, batch: Batch, buffer: &TransferBuffer, latency: &mut Latency) -> Result<u64> {
+        let (pattern, window, file, watch, path) = self.mapped_pattern(Direction::Write)?;
         let len = pattern.chunk_bytes as usize;
-        let mut walk = Walk::new(pattern, batch, ring, path)?;
+        let mut walk = ChunkWalk::new(pattern, batch, buffer, path)?;
         for _ in 0..batch.calls {
             let mark = latency.begin();
             for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {
-                let from = &ring.bytes()[index..index + len];
-                let to = window.place(offset, file, watch, path)?;
-                // SAFETY: `from` has `len` bytes. `place` gives an address with a chunk of mapped bytes behind it,
-                // writable in a window for writing, and the mapping lives until the window moves. The ring is memory
-                // of its own: no overlap.
+                let from = &buffer.bytes()[index..index + len];
+                let to = window.address_of(offset, file, watch, path)?;
+                // SAFETY: `from` has `len` bytes. `place` returns an address followed by a chunk of mapped bytes, writable in a
+                // window for writing, and the mapping lives until the window moves. The buffer is separate memory: no overlap.
                 unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, len) };
             }
             latency.end(mark);
@@ -103,17 +101,17 @@ impl MmapFile {
         Ok(batch_bytes(pattern, batch))
     }
 
-    fn read_batch(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let (pattern, window, file, watch, path) = self.prepared(Direction::Read)?;
+    fn read_batch(&mut self, batch: Batch, buffer: &mut TransferBuffer, latency: &mut Latency) -> Result<u64> {
+        let (pattern, window, file, watch, path) = self.mapped_pattern(Direction::Read)?;
         let len = pattern.chunk_bytes as usize;
-        let mut walk = Walk::new(pattern, batch, ring, path)?;
+        let mut walk = ChunkWalk::new(pattern, batch, buffer, path)?;
         for _ in 0..batch.calls {
             let mark = latency.begin();
             for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {
-                let from = window.place(offset, file, watch, path)?;
-                let to = &mut ring.bytes_mut()[index..index + len];
-                // SAFETY: `to` has `len` bytes. `place` gives an address with a chunk of mapped bytes behind it, and
-                // the mapping lives until the window moves. The ring is memory of its own: no overlap.
+                let from = window.address_of(offset, file, watch, path)?;
+                let to = &mut buffer.bytes_mut()[index..index + len];
+                // SAFETY: `to` has `len` bytes. `place` returns an address followed by a chunk of mapped bytes, and the mapping
+                // lives until the window moves. The buffer is separate memory: no overlap.
                 unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len) };
             }
             latency.end(mark);
@@ -123,55 +121,55 @@ impl MmapFile {
 }
 
 impl OpenFile for MmapFile {
-    fn support(&self, pattern: &Pattern) -> Support {
-        let unsupported = refuses(pattern).or_else(|| self.sharing.refuses(pattern));
-        // Each reserves the stretch of all, and looks whether it has to.
-        Support::of(unsupported, pattern.is_interleaved())
+    fn support(&self, pattern: &AccessPattern) -> Support {
+        let unsupported = unsupported_reason(pattern).or_else(|| self.coherence.unsupported_reason(pattern));
+        // Each rank checks and allocates the range of all ranks.
+        Support::from_reason(unsupported, pattern.is_interleaved())
     }
 
     fn prepare(
         &mut self,
-        pattern: &Pattern,
+        pattern: &AccessPattern,
         direction: Direction,
-        ring: &mut Ring,
+        buffer: &mut TransferBuffer,
         _hints: &[(String, String)],
-    ) -> Result<InForce> {
+    ) -> Result<TransferStrategy> {
         self.unmap();
         let path = &self.files.path;
-        check_fits(pattern, ring, path)?;
-        self.files.check_form(refuses(pattern))?;
-        let room = match direction {
-            Direction::Read => Room::There,
-            Direction::Write => Room::find(&self.files.buffered, pattern, &mut self.has_fallocate, path)?,
+        check_fits(pattern, buffer, path)?;
+        self.files.check_supported(unsupported_reason(pattern))?;
+        let source = match direction {
+            Direction::Read => BlockSource::Allocated,
+            Direction::Write => BlockSource::detect(&self.files.buffered, pattern, &mut self.has_fallocate, path)?,
         };
-        let window = Window::new(pattern, direction, &self.files.buffered, &self.watch, path)?;
-        self.prepared = Some(Prepared { pattern: *pattern, room, window });
-        Ok(in_force(pattern.kind, direction, room))
+        let window = MappedWindow::new(pattern, direction, &self.files.buffered, &self.registration, path)?;
+        self.prepared = Some(MappedPattern { pattern: *pattern, block_source: source, window });
+        Ok(in_force(pattern.kind, direction, source))
     }
 
     fn preallocate(&mut self, batch: Batch) -> Result<u64> {
         let path = &self.files.path;
         let p = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared("preallocate", path))?;
-        match p.room {
+        match p.block_source {
             _ if batch.calls == 0 => {}
-            Room::There => {}
-            Room::Reserve => room::reserve(&self.files.buffered, &p.pattern, batch, path)?,
-            Room::Zeros => room::write_zeros(&self.files.buffered, &p.pattern, batch, path)?,
+            BlockSource::Allocated => {}
+            BlockSource::Fallocate => blocks::allocate_blocks(&self.files.buffered, &p.pattern, batch, path)?,
+            BlockSource::WriteZeros => blocks::write_zeros(&self.files.buffered, &p.pattern, batch, path)?,
         }
         Ok(batch.first_call + batch.calls)
     }
 
-    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
-        work.each(|batch, latency| self.write_batch(batch, ring, latency))
+    fn write(&mut self, work: Batches<'_>, buffer: &TransferBuffer) -> Result<u64> {
+        work.run_sequentially(|batch, latency| self.write_batch(batch, buffer, latency))
     }
 
-    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
-        work.each(|batch, latency| self.read_batch(batch, ring, latency))
+    fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        work.run_sequentially(|batch, latency| self.read_batch(batch, buffer, latency))
     }
 
-    /// fsync(2) alone. On Linux msync(MS_SYNC) is the same write-back of the file, restricted to a mapped range and with
-    /// the metadata of fdatasync; a page stored to through a mapping is marked dirty at its first fault, so fsync finds
-    /// it, also when its window has moved on. Both calls would flush the device twice and not compare with posix.
+    /// fsync(2) alone. On Linux msync(MS_SYNC) is the same write-back, restricted to a mapped range and with the metadata of
+    /// fdatasync; a store marks its page dirty at the first fault, so fsync writes it even after its window has moved. Both calls
+    /// would flush the device twice and not be comparable with posix.
     fn sync(&mut self) -> Result<()> {
         self.files.sync()
     }
@@ -182,28 +180,27 @@ impl OpenFile for MmapFile {
     }
 }
 
-/// Why a mapping cannot take the place of the calls of a pattern.
-fn refuses(pattern: &Pattern) -> Option<String> {
-    if let Some(reason) = pattern.needs_more_than_offsets() {
+/// Why a mapping cannot replace the calls of a pattern.
+fn unsupported_reason(pattern: &AccessPattern) -> Option<String> {
+    if let Some(reason) = pattern.offset_access_obstacle() {
         return Some(reason);
     }
-    if pattern.parts == Parts::Unequal && pattern.ranks > 1 {
-        // Each rank reserves the stretch of all before it stores: `Pattern::reach`.
+    if pattern.partition == RankPartition::Unequal && pattern.ranks > 1 {
+        // Each rank allocates `Pattern::reach` before it stores.
         return Some(
-            "the parts of the ranks have different lengths: no rank can reserve the pages that they share".into(),
+            "the parts of the ranks have different lengths: no rank can preallocate the pages that they share".into(),
         );
     }
-    (pattern.call_bytes() == 0).then(|| "a part of no bytes cannot be mapped".into())
+    (pattern.call_bytes() == 0).then(|| "an empty part cannot be mapped".into())
 }
 
-/// The report of a prepared pattern.
-fn in_force(kind: AccessKind, direction: Direction, room: Room) -> InForce {
-    let kind = kind.by_offsets();
+fn in_force(kind: AccessKind, direction: Direction, source: BlockSource) -> TransferStrategy {
+    let kind = kind.substitution_note();
     let strategy = match direction {
-        Direction::Write => format!("memcpy into a shared mapping{kind}, {}", room.as_told()),
+        Direction::Write => format!("memcpy into a shared mapping{kind}, {}", source.description()),
         Direction::Read => format!("memcpy out of a shared mapping{kind}, read-ahead as the kernel chooses"),
     };
-    InForce { strategy, direct: Some(false), ..InForce::default() }
+    TransferStrategy { strategy, direct: Some(false), ..TransferStrategy::default() }
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! Computes every address and offset and moves nothing: what the program itself costs.
+//! Computes every address and offset and moves nothing: measures the harness overhead.
 
 use std::hint::black_box;
 use std::path::PathBuf;
 
-use crate::walk::{batch_bytes, check_fits, Walk};
+use crate::walk::{batch_bytes, check_fits, ChunkWalk};
 use crate::{
-    BackendError, Batch, Batches, Beside, CallStyle, Direction, Driver, InForce, Latency, OpenFile, OpenRequest,
-    Pattern, Result, Ring, Support, Timed,
+    AccessPattern, BackendError, Batch, BatchOverlap, Batches, CallStyle, Direction, Driver, Latency, LatencyUnit,
+    OpenFile, OpenRequest, Result, Support, TransferBuffer, TransferStrategy,
 };
 
-/// Driver that touches neither file nor memory; no file is created.
+/// Driver that accesses neither file nor memory; no file is created.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullDriver;
 
@@ -23,7 +23,7 @@ impl Driver for NullDriver {
 #[derive(Debug)]
 pub(crate) struct NullFile {
     path: PathBuf,
-    pattern: Option<Pattern>,
+    pattern: Option<AccessPattern>,
 }
 
 impl NullFile {
@@ -31,30 +31,38 @@ impl NullFile {
         Self { path: path.into(), pattern: None }
     }
 
-    /// Runs a computation as often as a driver whose transfers take time.
-    fn run(&self, operation: &'static str, work: Batches<'_>, ring: &Ring) -> Result<u64> {
-        if let Batches { batch, beside: Beside::Computation(during), .. } = work {
+    /// Runs a computation as often as a driver with real transfers.
+    fn run(&self, operation: &'static str, work: Batches<'_>, buffer: &TransferBuffer) -> Result<u64> {
+        if let Batches { batch, overlap: BatchOverlap::Computation(during), .. } = work {
             let is_split = self.pattern.is_some_and(|p| p.form.style == CallStyle::Split);
             (0..if is_split { batch.calls.max(1) } else { 1 }).for_each(|_| during());
-            return self.walk(operation, batch, ring, &mut Latency::off());
+            return self.walk(operation, batch, buffer, &mut Latency::off());
         }
-        work.each(|batch, latency| self.walk(operation, batch, ring, latency))
+        work.run_sequentially(|batch, latency| self.walk(operation, batch, buffer, latency))
     }
 
-    fn walk(&self, operation: &'static str, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+    fn walk(
+        &self,
+        operation: &'static str,
+        batch: Batch,
+        buffer: &TransferBuffer,
+        latency: &mut Latency,
+    ) -> Result<u64> {
         let pattern = self.pattern.as_ref().ok_or_else(|| BackendError::not_prepared(operation, &self.path))?;
-        let base = ring.bytes().as_ptr();
+        let base = buffer.bytes().as_ptr();
         if latency.is_on() {
             for call in batch.first_call..batch.first_call + batch.calls {
                 let mark = latency.begin();
-                for (offset, index) in Walk::new(pattern, Batch { first_call: call, calls: 1 }, ring, &self.path)? {
+                for (offset, index) in
+                    ChunkWalk::new(pattern, Batch { first_call: call, calls: 1 }, buffer, &self.path)?
+                {
                     black_box((base.wrapping_add(index), offset));
                 }
                 latency.end(mark);
             }
             return Ok(batch_bytes(pattern, batch));
         }
-        for (offset, index) in Walk::new(pattern, batch, ring, &self.path)? {
+        for (offset, index) in ChunkWalk::new(pattern, batch, buffer, &self.path)? {
             black_box((base.wrapping_add(index), offset));
         }
         Ok(batch_bytes(pattern, batch))
@@ -62,32 +70,32 @@ impl NullFile {
 }
 
 impl OpenFile for NullFile {
-    fn support(&self, _pattern: &Pattern) -> Support {
+    fn support(&self, _pattern: &AccessPattern) -> Support {
         Support::Independent
     }
 
     fn prepare(
         &mut self,
-        pattern: &Pattern,
+        pattern: &AccessPattern,
         _direction: Direction,
-        ring: &mut Ring,
+        buffer: &mut TransferBuffer,
         _hints: &[(String, String)],
-    ) -> Result<InForce> {
-        check_fits(pattern, ring, &self.path)?;
+    ) -> Result<TransferStrategy> {
+        check_fits(pattern, buffer, &self.path)?;
         self.pattern = Some(*pattern);
-        Ok(InForce {
+        Ok(TransferStrategy {
             strategy: "addresses and offsets of every chunk are computed, nothing is moved".into(),
             direct: None,
-            timed: Timed::Call,
+            latency_unit: LatencyUnit::Call,
         })
     }
 
-    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
-        self.run("null write", work, ring)
+    fn write(&mut self, work: Batches<'_>, buffer: &TransferBuffer) -> Result<u64> {
+        self.run("null write", work, buffer)
     }
 
-    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
-        self.run("null read", work, ring)
+    fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        self.run("null read", work, buffer)
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -109,16 +117,16 @@ mod tests {
         let dir = scratch();
         let path = dir.path().join("never");
         let mut file = NullFile::new(&path);
-        let mut ring = Ring::new(4096, 4096).unwrap();
-        ring.bytes_mut().fill(0xa5);
+        let mut buffer = TransferBuffer::new(4096, 4096).unwrap();
+        buffer.bytes_mut().fill(0xa5);
         let p = pattern(1032, 3, 100);
         let batch = Batch { first_call: 2, calls: 98 };
-        assert!(file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap_err().text.contains("prepare"));
-        let in_force = file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+        assert!(file.write(Batches::new(batch, &mut Latency::off()), &buffer).unwrap_err().text.contains("prepare"));
+        let in_force = file.prepare(&p, Direction::Read, &mut buffer, &[]).unwrap();
         assert_eq!(in_force.direct, None);
-        assert_eq!(file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap(), 98 * 3 * 1032);
-        assert_eq!(file.read(Batches::new(batch, &mut Latency::off()), &mut ring).unwrap(), 98 * 3 * 1032);
-        assert!(ring.bytes().iter().all(|&b| b == 0xa5));
+        assert_eq!(file.write(Batches::new(batch, &mut Latency::off()), &buffer).unwrap(), 98 * 3 * 1032);
+        assert_eq!(file.read(Batches::new(batch, &mut Latency::off()), &mut buffer).unwrap(), 98 * 3 * 1032);
+        assert!(buffer.bytes().iter().all(|&b| b == 0xa5));
         file.sync().unwrap();
         Box::new(file).close().unwrap();
         assert!(!path.exists());

@@ -1,4 +1,4 @@
-//! Settings of the drivers, fixed for a run. Which driver looks at which stands at each, and in its row of the registry.
+//! Settings of the drivers, fixed for a run.
 
 use crate::Direction;
 
@@ -7,80 +7,81 @@ use crate::Direction;
 pub enum Direct {
     /// O_DIRECT for every pattern; a pattern that cannot be issued directly is not run.
     Required,
-    /// O_DIRECT where the alignment allows it, buffered elsewhere; what was used is reported per pattern.
+    /// O_DIRECT where the alignment allows it, else buffered; the choice is reported per pattern.
     Auto,
     /// Always through the page cache.
     Off,
 }
 
-/// How collective patterns are done by the drivers without collective calls of their own (posix, uring).
+/// Collective patterns in drivers without collective calls (posix, uring).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collective {
     /// Independent where ranks share no sector, and in a new file no block, or the transfers are buffered; else two-phase.
     #[default]
     Auto,
-    /// Every rank at its own offsets. What would need sectors that ranks share is then not direct.
+    /// Every rank at its own offsets. Patterns with shared sectors are then not direct.
     Independent,
     /// Ranks exchange their data; aggregators move whole aligned domains of the file.
     TwoPhase,
-    /// Direct, every rank reads, modifies and writes the sectors it shares with others. Loses data (posix).
+    /// Direct; every rank reads, modifies and writes the sectors it shares with others. Loses data (posix).
     #[cfg(feature = "test-hooks")]
     UnsafeReadModifyWrite,
 }
 
 /// How the ranks of a two-phase transfer exchange data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Exchange {
-    /// Shared memory where all ranks of the file are on one host and can map each other's ring, else messages.
+pub enum ExchangeMethod {
+    /// Shared memory where all ranks of the file are on one host and can map each other's buffer, else messages.
     #[default]
     Auto,
-    /// Aggregators copy straight out of (into) their neighbours' rings; an error where that is not possible.
+    /// Aggregators copy directly out of (into) the buffers of the other ranks; an error where that is not possible.
     SharedMemory,
     /// MPI messages.
     Messages,
 }
 
-/// How room is made in a new file before direct writes make it longer.
+/// Preallocation in a new file before direct writes extend it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preallocate {
-    /// As [`Preallocate::Native`]; where the file system refuses, and for larger chunks that cut blocks, no room is made, which is told.
+    /// As [`Preallocate::Native`], but omitted (and reported) where the file system refuses, and for larger chunks that share
+    /// blocks.
     Auto,
     /// fallocate(2), mode 0: blocks and length. A pattern is not run where the file system refuses.
     Native,
-    /// As [`Preallocate::Native`], and for chunks below a block of the file system zeros are written there: such a write into a
-    /// block that was never written waits for all others of its file. Twice the bytes to the storage.
+    /// As [`Preallocate::Native`], with zeros written for chunks smaller than a file-system block: a write into an unwritten block
+    /// waits for all others of its file. Twice the bytes to the storage.
     Zeros,
     /// ftruncate(2): the length alone, blocks come with the writes.
     Size,
-    /// None: each write makes the file longer.
+    /// None: each write extends the file.
     #[default]
     Off,
 }
 
-/// Depth of the queue found best for one direction and chunk size.
+/// Calibrated queue depth for one direction and chunk size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Calibrated {
+pub struct CalibratedDepth {
     /// Write or read.
     pub direction: Direction,
-    /// For chunks of this many bytes and more, up to the next row.
+    /// For chunks of at least this many bytes, up to the next row.
     pub chunk_bytes: u64,
-    /// Operations in flight at most.
+    /// Maximum number of operations in flight.
     pub depth: u32,
-    /// Completions to wait for in one system call while there is more to begin.
+    /// Completions to wait for in one system call while there is more to submit.
     pub wait_for: u32,
-    /// A larger chunk is moved by operations of so many bytes, several in flight; None: each chunk by one.
+    /// A larger chunk is split into simultaneous operations of so many bytes; None: one operation per chunk.
     pub operation_bytes: Option<u64>,
 }
 
 /// Settings of the drivers, fixed for a run.
 #[derive(Clone, Debug)]
 pub struct DriverOptions {
-    /// Direct I/O policy of the drivers that can choose (posix, uring).
+    /// Direct-I/O policy (posix, uring).
     pub direct: Direct,
-    /// Operations in flight at most (uring), where `calibrated` does not say otherwise.
+    /// Maximum number of operations in flight (uring), unless `calibrated` applies.
     pub queue_depth: u32,
     /// Depths by direction and chunk size, in ascending order of chunk size; empty: `queue_depth` for all.
-    pub calibrated: Vec<Calibrated>,
+    pub calibrated: Vec<CalibratedDepth>,
     /// Buffered transfers drop their pages when done, RWF_DONTCACHE (posix, uring).
     pub dont_cache: bool,
     /// Collective patterns of the drivers without collective calls.
@@ -89,18 +90,18 @@ pub struct DriverOptions {
     pub aggregators: Option<u64>,
     /// Bytes one aggregator moves in one step of a two-phase transfer.
     pub domain_bytes: u64,
-    /// Exchange of two-phase transfers.
-    pub exchange: Exchange,
-    /// Room before direct writes of new files (posix, uring).
+    /// Data exchange of two-phase transfers.
+    pub exchange: ExchangeMethod,
+    /// Preallocation before direct writes of new files (posix, uring).
     pub preallocate: Preallocate,
-    /// Why two-phase writes of new files go through the page cache although they could be direct (posix, uring); None: they are
-    /// direct where they can be. Only [`Direct::Auto`] leaves this choice. The same on all ranks.
+    /// Why two-phase writes of new files are buffered (posix, uring); None if direct where possible. Only with [`Direct::Auto`].
+    /// The same on all ranks.
     pub buffered_first_writes: Option<String>,
     /// Open with MPI_MODE_UNIQUE_OPEN (mpiio). The paper forbids it: it may delay every sync to the close.
     pub unique_open: bool,
 }
 
-/// Bytes one aggregator moves in one step when nothing else is said.
+/// Default of [`DriverOptions::domain_bytes`].
 pub const DEFAULT_DOMAIN_BYTES: u64 = 4 << 20;
 
 impl Default for DriverOptions {
@@ -113,7 +114,7 @@ impl Default for DriverOptions {
             collective: Collective::Auto,
             aggregators: None,
             domain_bytes: DEFAULT_DOMAIN_BYTES,
-            exchange: Exchange::Auto,
+            exchange: ExchangeMethod::Auto,
             preallocate: Preallocate::Off,
             buffered_first_writes: None,
             unique_open: false,

@@ -3,86 +3,86 @@
 /// How the ranks of a file's communicator take part in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
-    /// Each rank on its own, at its own offsets.
+    /// Each rank by itself, at its own offsets.
     Independent,
-    /// All ranks together, each at its own offsets.
+    /// All ranks collectively, each at its own offsets.
     Collective,
-    /// All ranks together through a shared file pointer, in rank order. The offsets of [`Pattern`] are where
-    /// that order puts the bytes; a driver without shared pointers uses them directly.
+    /// All ranks collectively through a shared file pointer, in rank order. The offsets of [`AccessPattern`] follow from that order; a driver
+    /// without shared pointers uses them directly.
     SharedOrdered,
-    /// Each rank on its own through a shared file pointer, in order of arrival: the offsets of [`Pattern`] say where the
-    /// bytes lie if the ranks arrive in rank order, which nothing promises. For drivers with a shared pointer only.
+    /// Each rank by itself through a shared file pointer, in order of arrival: the offsets of [`AccessPattern`] apply if the ranks arrive in
+    /// rank order, which is not guaranteed. For drivers with a shared pointer only.
     SharedArrival,
 }
 
 impl AccessKind {
-    /// True if ranks meet in a call of a library that has such calls: one that stays away keeps the others waiting.
+    /// True if an MPI library may synchronize the ranks in a call.
     #[must_use]
     pub fn is_collective(self) -> bool {
         matches!(self, Self::Collective | Self::SharedOrdered)
     }
 
-    /// How a driver without collective calls and shared pointers stands for it, behind the name of its call.
-    pub(crate) fn by_offsets(self) -> &'static str {
+    /// Note, after the name of the call, on its replacement in a driver without collective calls and shared pointers.
+    pub(crate) fn substitution_note(self) -> &'static str {
         match self {
             Self::Independent => "",
             Self::Collective => " at the same offsets (no collective call)",
-            Self::SharedArrival => " (a shared pointer, which this backend has not)",
-            Self::SharedOrdered => " at the offsets of the rank order (no shared pointer, no collective call)",
+            Self::SharedArrival => " (no shared pointer in this backend)",
+            Self::SharedOrdered => " at offsets in rank order (no shared pointer, no collective call)",
         }
     }
 }
 
-/// What says where a call goes.
+/// How the file position of a call is specified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CallPlace {
-    /// The file pointer, on a view that shows this rank's chunks only.
+pub enum CallAddressing {
+    /// By the file pointer, in a view of this rank's chunks only.
     #[default]
     Pointer,
-    /// An offset in each call, on the plain view of the whole file.
+    /// By an explicit offset, in the default view of the whole file.
     Explicit,
 }
 
-/// How a call of MPI ends. Drivers without MPI do the same bytes their own way.
+/// How a call completes. Drivers without MPI transfer the same bytes with their own calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallStyle {
-    /// It returns when the memory may be used again.
+    /// It returns when the memory may be reused.
     #[default]
     Blocking,
-    /// It returns a request that is waited for: MPI_File_iwrite and the like.
+    /// It returns a request: MPI_File_iwrite and similar.
     Request,
-    /// A collective call in two halves, MPI_File_write_all_begin and _end and the like.
+    /// A split collective call: MPI_File_write_all_begin and _end and similar.
     Split,
 }
 
-/// What the bytes of a call are counted in: the etype of the view.
+/// Unit of the bytes of a call: the etype of the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
+pub enum ElementUnit {
     /// MPI_DOUBLE. Chunks, strides and offsets are multiples of 8.
     #[default]
     Word,
-    /// MPI_BYTE. Any length, also none.
+    /// MPI_BYTE. Any length, including zero.
     Byte,
 }
 
-/// Which of the MPI calls that move the same bytes a pattern is made of.
+/// Selects among the MPI calls that transfer the same bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallForm {
-    /// Pointer or offset.
-    pub place: CallPlace,
-    /// How a call ends.
+    /// Pointer or explicit offset.
+    pub addressing: CallAddressing,
+    /// Completion of a call.
     pub style: CallStyle,
     /// Etype.
-    pub unit: Unit,
+    pub unit: ElementUnit,
 }
 
 /// Whether all ranks have chunks of one length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Parts {
-    /// All ranks have chunks of one length, at equal distances: [`Pattern::of_rank`] tells where another rank's are.
+pub enum RankPartition {
+    /// All ranks have chunks of one length, at equal distances: [`AccessPattern::for_rank`] computes those of another rank.
     #[default]
     Equal,
-    /// Lengths differ, some may be 0. What other ranks do is not known; `rank_distance_bytes` means nothing.
+    /// Lengths differ, and some may be 0. The parts of other ranks are unknown; `rank_distance_bytes` is undefined.
     Unequal,
 }
 
@@ -98,38 +98,37 @@ pub enum Direction {
 /// One rank's part of a pattern. Call `i` moves `chunks_per_call` chunks of `chunk_bytes`, contiguous in memory;
 /// chunk number `k = i * chunks_per_call + j` lies at file offset `base_bytes + k * stride_bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    /// How the ranks take part.
+pub struct AccessPattern {
+    /// Participation of the ranks.
     pub kind: AccessKind,
-    /// Contiguous bytes in the file, l of the paper. A multiple of 8 unless the unit is a byte; 0: the rank takes part with nothing.
+    /// Contiguous bytes in the file, l of the paper. A multiple of 8 unless the unit is a byte; 0: the rank transfers nothing.
     pub chunk_bytes: u64,
-    /// Chunks moved by one call: L / l.
+    /// Chunks per call: L / l.
     pub chunks_per_call: u64,
     /// File offset of this rank's first chunk.
     pub base_bytes: u64,
-    /// Distance from one chunk of this rank to its next.
+    /// Distance between successive chunks of this rank.
     pub stride_bytes: u64,
-    /// File offset where the pattern begins for all ranks together (the displacement of a shared view).
+    /// File offset at which the pattern begins for all ranks (the displacement of a shared view).
     pub origin_bytes: u64,
-    /// Whose part this is, below `ranks`. Differs from the rank in the communicator when ranks read each other's data.
+    /// Rank whose part this is, below `ranks`. Differs from the rank in the communicator if ranks read each other's data.
     pub rank: u64,
     /// Ranks with a part in this file; 1 for a private file.
     pub ranks: u64,
-    /// Distance from one rank's first chunk to the next rank's; 0 for a private file.
+    /// Distance between the first chunks of successive ranks; 0 for a private file.
     pub rank_distance_bytes: u64,
-    /// Whether the other ranks' parts follow from this one.
-    pub parts: Parts,
-    /// Which calls, for drivers that have several.
+    /// Whether the parts of the other ranks follow from this one.
+    pub partition: RankPartition,
+    /// Call variant, for drivers that have several.
     pub form: CallForm,
-    /// Position of the first byte in this rank's stream through the file; decides the window of the ring.
+    /// Position of the first byte in this rank's stream through the file; determines the window of the transfer buffer.
     pub stream_bytes: u64,
-    /// Calls that may ever be asked for; no batch goes beyond.
+    /// Maximum number of calls; no batch exceeds it.
     pub max_calls: u64,
 }
 
-impl Pattern {
-    /// One rank alone with its file: chunk after chunk from the beginning, by blocking calls. What other patterns are made
-    /// from.
+impl AccessPattern {
+    /// One rank with a private file: contiguous chunks from the beginning, by blocking calls. Other patterns are derived from it.
     #[must_use]
     pub fn private(chunk_bytes: u64, chunks_per_call: u64, max_calls: u64) -> Self {
         Self {
@@ -142,7 +141,7 @@ impl Pattern {
             rank: 0,
             ranks: 1,
             rank_distance_bytes: 0,
-            parts: Parts::Equal,
+            partition: RankPartition::Equal,
             form: CallForm::default(),
             stream_bytes: 0,
             max_calls,
@@ -169,79 +168,80 @@ impl Pattern {
         self.stream_bytes + call * self.call_bytes()
     }
 
-    /// The part of another rank in the same pattern, whose parts are equal.
+    /// The part of another rank in the same pattern, for equal parts.
     ///
     /// # Panics
-    /// Never for `rank` below [`Pattern::ranks`]: their offsets were checked when the pattern was made.
+    /// Never for `rank` below [`AccessPattern::ranks`]: the offsets of all ranks were checked when the pattern was constructed.
     #[must_use]
-    pub fn of_rank(&self, rank: u64) -> Self {
-        debug_assert_eq!(self.parts, Parts::Equal, "other ranks' parts are not known");
+    pub fn for_rank(&self, rank: u64) -> Self {
+        debug_assert_eq!(self.partition, RankPartition::Equal, "the parts of other ranks are unknown");
         let first = self.base_bytes - self.rank * self.rank_distance_bytes;
         Self { rank, base_bytes: first + rank * self.rank_distance_bytes, ..*self }
     }
 
-    /// True if no block of `align_bytes` holds bytes of two ranks: the file is private, or each rank has one contiguous
-    /// range and these begin at aligned offsets, or everything is aligned.
+    /// True if no block of `align_bytes` contains bytes of two ranks: the file is private, or each rank has one contiguous range that
+    /// begins at an aligned offset, or everything is aligned.
     #[must_use]
     pub fn is_private(&self, align_bytes: u64) -> bool {
         if self.ranks <= 1 {
             return true;
         }
-        if self.parts == Parts::Unequal {
-            // Where the others' parts end is not known.
+        if self.partition == RankPartition::Unequal {
+            // The ends of the other ranks' parts are unknown.
             return false;
         }
         if self.is_contiguous() {
             let first = self.base_bytes - self.rank * self.rank_distance_bytes;
-            // Segments: their beginning lies `stream_bytes` before the pattern.
+            // Segments begin `stream_bytes` before the pattern.
             return self.rank_distance_bytes.is_multiple_of(align_bytes) && first == self.stream_bytes;
         }
         self.is_aligned(align_bytes) && self.rank_distance_bytes.is_multiple_of(align_bytes)
     }
 
-    /// True if the chunks of this rank follow each other without a gap.
+    /// True if the chunks of this rank are contiguous in the file.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         self.stride_bytes == self.chunk_bytes
     }
 
-    /// True if the chunks of several ranks lie between each other.
+    /// True if the chunks of several ranks are interleaved.
     pub(crate) fn is_interleaved(&self) -> bool {
         self.ranks > 1 && !self.is_contiguous()
     }
 
-    /// The bytes of the file (begin, end) that must be there before this rank writes the calls of `batch`, of which there is at least
-    /// one. Interleaved ranks share pages and blocks, so it is the whole stretch of all: none can run ahead into a hole of another.
-    pub(crate) fn reach(&self, batch: Batch) -> (u64, u64) {
+    /// The bytes of the file (begin, end) that must exist before this rank writes the calls of `batch`, which has at least one call. For
+    /// interleaved ranks, which share pages and blocks, it is the range of all ranks: none can run ahead into a hole of another.
+    pub(crate) fn byte_range(&self, batch: Batch) -> (u64, u64) {
         let (low, high) =
-            if self.is_interleaved() { (self.of_rank(0), self.of_rank(self.ranks - 1)) } else { (*self, *self) };
+            if self.is_interleaved() { (self.for_rank(0), self.for_rank(self.ranks - 1)) } else { (*self, *self) };
         let first = batch.first_call * self.chunks_per_call;
         let last = (batch.first_call + batch.calls) * self.chunks_per_call - 1;
         (low.chunk_offset(first), high.chunk_offset(last) + self.chunk_bytes)
     }
 
-    /// Calls, from the first one on, that [reach](Self::reach) no further than `end`. A call has bytes, and the next one comes behind it.
+    /// Number of calls, from the first one on, whose [range](Self::byte_range) ends at or before `end`. Calls have bytes and ascending
+    /// offsets.
     pub(crate) fn calls_within(&self, end: u64) -> u64 {
-        let reach = |first_call| self.reach(Batch { first_call, calls: 1 }).1;
-        let (first, second) = (reach(0), reach(1));
+        let end_of = |first_call| self.byte_range(Batch { first_call, calls: 1 }).1;
+        let (first, second) = (end_of(0), end_of(1));
         end.checked_sub(first).map_or(0, |behind| 1 + behind / (second - first).max(1))
     }
 
-    /// Why a driver that uses the offsets of the pattern, and whose calls are done when they return, cannot run it.
-    pub(crate) fn needs_more_than_offsets(&self) -> Option<String> {
+    /// Why a driver with explicit offsets and blocking calls cannot run the pattern.
+    pub(crate) fn offset_access_obstacle(&self) -> Option<String> {
         if self.kind == AccessKind::SharedArrival {
             return Some("access in the order of arrival needs a shared file pointer; use mpiio".into());
         }
         match self.form.style {
             CallStyle::Blocking => None,
-            CallStyle::Request => Some("its calls are done when they return; use mpiio or uring".into()),
-            CallStyle::Split => Some("its calls are done when they return, there are no two halves; use mpiio".into()),
+            CallStyle::Request => Some("it supports blocking calls only; use mpiio or uring".into()),
+            CallStyle::Split => Some("it has no split collective calls; use mpiio".into()),
         }
     }
 
-    /// True if the windows of all calls lie at multiples of `align_bytes` in a ring of this period, if their positions in
+    /// True if the windows of all calls begin at multiples of `align_bytes` in a buffer of this period, provided that their positions in
     /// the stream do.
-    pub(crate) fn stays_aligned(&self, period_bytes: u64, align_bytes: u64) -> bool {
+    pub(crate) fn has_aligned_windows(&self, period_bytes: u64, align_bytes: u64) -> bool {
         let end = self.max_calls.checked_mul(self.call_bytes()).and_then(|bytes| bytes.checked_add(self.stream_bytes));
         period_bytes.is_multiple_of(align_bytes) || end.is_some_and(|end| end <= period_bytes)
     }
@@ -258,6 +258,6 @@ impl Pattern {
 pub struct Batch {
     /// Number of the first call.
     pub first_call: u64,
-    /// How many calls.
+    /// Number of calls.
     pub calls: u64,
 }

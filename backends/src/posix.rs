@@ -7,112 +7,114 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::direct::FdPair;
-use crate::edges::{EdgeWalk, Stretch, MAX_SECTOR_BYTES};
-use crate::latency::Mark;
-use crate::offsets::{self, Offsets};
-use crate::patience::uninterrupted;
+use crate::edges::{BatchSpan, EdgeWalk, MAX_SECTOR_BYTES};
+use crate::latency::CallStart;
+use crate::offset_file::{self, OffsetFile};
+use crate::retry::retry_interrupted;
 #[cfg(feature = "test-hooks")]
-use crate::rmw::Scratch;
-use crate::route::Route;
-use crate::two_phase::{self, Shelf};
-use crate::walk::{batch_bytes, Walk};
+use crate::rmw::RmwBuffer;
+use crate::route::FileRoute;
+use crate::two_phase::{self, BufferPool};
+use crate::walk::{batch_bytes, ChunkWalk};
 use crate::{
-    dontcache, BackendError, Batch, Batches, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest,
-    Pattern, Protocol, Result, Ring, Support,
+    dontcache, AccessPattern, BackendError, Batch, Batches, Direction, Driver, DriverOptions, Latency, OpenFile,
+    OpenRequest, Protocol, Result, Support, TransferBuffer, TransferStrategy,
 };
 
-/// Driver for pread(2) and pwrite(2). Collective kinds of access use the same offsets, each rank on its own; an order of
-/// arrival, and calls that return before they are done, it does not have.
+/// Driver for pread(2) and pwrite(2). Collective kinds of access use the same offsets, each rank independently. Order of arrival
+/// and nonblocking calls are not supported.
 #[derive(Clone, Debug)]
 pub struct PosixDriver {
     options: DriverOptions,
-    shelf: Shelf,
+    buffer_pool: BufferPool,
 }
 
 impl PosixDriver {
-    /// Takes from the options what decides the way of the transfers.
+    /// Creates the driver; the options determine the route of the transfers.
     #[must_use]
     pub fn new(options: &DriverOptions) -> Self {
-        Self { options: options.clone(), shelf: Shelf::default() }
+        Self { options: options.clone(), buffer_pool: BufferPool::default() }
     }
 }
 
 impl Driver for PosixDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
-        Ok(Box::new(PosixFile::new(Offsets::open(request, &self.options, None, &self.shelf)?)))
+        Ok(Box::new(PosixFile::new(OffsetFile::open(request, &self.options, None, &self.buffer_pool)?)))
     }
 
-    fn provide(&self, ranks: u64, hosts: u64) {
-        two_phase::provide(&self.options, None, &self.shelf, (ranks, hosts));
+    fn allocate_buffers(&self, ranks: u64, hosts: u64) {
+        two_phase::allocate_buffers(&self.options, None, &self.buffer_pool, (ranks, hosts));
     }
 }
 
-/// An open file and its prepared pattern.
 pub(crate) struct PosixFile {
-    file: Offsets,
-    prepared: Option<Prepared>,
+    file: OffsetFile,
+    prepared: Option<RoutedPattern>,
 }
 
-/// A pattern and its way.
 #[derive(Debug)]
-struct Prepared {
-    pattern: Pattern,
-    route: Route,
+struct RoutedPattern {
+    pattern: AccessPattern,
+    route: FileRoute,
     /// For [`Route::UnsafeReadModifyWrite`].
     #[cfg(feature = "test-hooks")]
-    scratch: Option<Scratch>,
+    scratch: Option<RmwBuffer>,
 }
 
 impl PosixFile {
-    pub(crate) fn new(file: Offsets) -> Self {
+    pub(crate) fn new(file: OffsetFile) -> Self {
         Self { file, prepared: None }
     }
 
-    fn write_batch(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        let Self { file: Offsets { two_phase, files, .. }, prepared } = self;
+    fn write_batch(&mut self, batch: Batch, buffer: &TransferBuffer, latency: &mut Latency) -> Result<u64> {
+        let Self { file: OffsetFile { two_phase, files, .. }, prepared } = self;
         if two_phase.is_active() {
-            return two_phase.write(files, batch, ring, latency);
+            return two_phase.write(files, batch, buffer, latency);
         }
         let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pwrite", &files.path))?;
         let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
         match prepared.route {
-            Route::DirectEdges { align_bytes } => write_edges(files, prepared, align_bytes, batch, ring, &mut timer),
-            #[cfg(feature = "test-hooks")]
-            Route::UnsafeReadModifyWrite { .. } => write_copies(files, prepared, batch, ring, &mut timer),
-            Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
-                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
-                let call = |file: &File, at, offset| dontcache::write_at(file, &ring.bytes()[at], offset);
-                chunks("pwrite", files, prepared, walk, &mut timer, call)
+            FileRoute::DirectEdges { align_bytes } => {
+                write_edges(files, prepared, align_bytes, batch, buffer, &mut timer)
             }
-            Route::Direct { .. } | Route::Buffered { .. } => {
-                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
-                let call = |file: &File, at, offset| file.write_at(&ring.bytes()[at], offset);
-                chunks("pwrite", files, prepared, walk, &mut timer, call)
+            #[cfg(feature = "test-hooks")]
+            FileRoute::UnsafeReadModifyWrite { .. } => write_by_rmw(files, prepared, batch, buffer, &mut timer),
+            FileRoute::Buffered { .. } if files.drops_pages(&prepared.route) => {
+                let walk = ChunkWalk::new(&prepared.pattern, batch, buffer, &files.path)?;
+                let call = |file: &File, at, offset| dontcache::write_at(file, &buffer.bytes()[at], offset);
+                transfer_chunks("pwrite", files, prepared, walk, &mut timer, call)
+            }
+            FileRoute::Direct { .. } | FileRoute::Buffered { .. } => {
+                let walk = ChunkWalk::new(&prepared.pattern, batch, buffer, &files.path)?;
+                let call = |file: &File, at, offset| file.write_at(&buffer.bytes()[at], offset);
+                transfer_chunks("pwrite", files, prepared, walk, &mut timer, call)
             }
         }?;
         Ok(batch_bytes(&prepared.pattern, batch))
     }
 
-    fn read_batch(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let Self { file: Offsets { two_phase, files, .. }, prepared } = self;
+    fn read_batch(&mut self, batch: Batch, buffer: &mut TransferBuffer, latency: &mut Latency) -> Result<u64> {
+        let Self { file: OffsetFile { two_phase, files, .. }, prepared } = self;
         if two_phase.is_active() {
-            return two_phase.read(files, batch, ring, latency);
+            return two_phase.read(files, batch, buffer, latency);
         }
         let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pread", &files.path))?;
         let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
         match prepared.route {
-            Route::DirectEdges { align_bytes } => read_edges(files, prepared, align_bytes, batch, ring, &mut timer),
-            #[cfg(feature = "test-hooks")]
-            Route::UnsafeReadModifyWrite { .. } => read_copies(files, prepared, batch, ring, &mut timer),
-            Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
-                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
-                let call = |file: &File, at, offset| dontcache::read_at(file, &mut ring.bytes_mut()[at], offset);
-                chunks("pread", files, prepared, walk, &mut timer, call)
+            FileRoute::DirectEdges { align_bytes } => {
+                read_edges(files, prepared, align_bytes, batch, buffer, &mut timer)
             }
-            Route::Direct { .. } | Route::Buffered { .. } => {
-                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
-                let call = |file: &File, at, offset| file.read_at(&mut ring.bytes_mut()[at], offset);
-                chunks("pread", files, prepared, walk, &mut timer, call)
+            #[cfg(feature = "test-hooks")]
+            FileRoute::UnsafeReadModifyWrite { .. } => read_by_rmw(files, prepared, batch, buffer, &mut timer),
+            FileRoute::Buffered { .. } if files.drops_pages(&prepared.route) => {
+                let walk = ChunkWalk::new(&prepared.pattern, batch, buffer, &files.path)?;
+                let call = |file: &File, at, offset| dontcache::read_at(file, &mut buffer.bytes_mut()[at], offset);
+                transfer_chunks("pread", files, prepared, walk, &mut timer, call)
+            }
+            FileRoute::Direct { .. } | FileRoute::Buffered { .. } => {
+                let walk = ChunkWalk::new(&prepared.pattern, batch, buffer, &files.path)?;
+                let call = |file: &File, at, offset| file.read_at(&mut buffer.bytes_mut()[at], offset);
+                transfer_chunks("pread", files, prepared, walk, &mut timer, call)
             }
         }?;
         Ok(batch_bytes(&prepared.pattern, batch))
@@ -120,35 +122,35 @@ impl PosixFile {
 }
 
 impl OpenFile for PosixFile {
-    fn support(&self, pattern: &Pattern) -> Support {
-        self.file.support(pattern, pattern.needs_more_than_offsets())
+    fn support(&self, pattern: &AccessPattern) -> Support {
+        self.file.support(pattern, pattern.offset_access_obstacle())
     }
 
     fn prepare(
         &mut self,
-        pattern: &Pattern,
+        pattern: &AccessPattern,
         direction: Direction,
-        ring: &mut Ring,
+        buffer: &mut TransferBuffer,
         _hints: &[(String, String)],
-    ) -> Result<InForce> {
-        let route = match self.file.prepare(pattern, direction, ring, pattern.needs_more_than_offsets())? {
-            offsets::Prepared::TwoPhase(told) => return Ok(told),
-            offsets::Prepared::Alone(route) => route,
+    ) -> Result<TransferStrategy> {
+        let route = match self.file.prepare(pattern, direction, buffer, pattern.offset_access_obstacle())? {
+            offset_file::TransferMethod::TwoPhase(transfer) => return Ok(transfer),
+            offset_file::TransferMethod::Independent(route) => route,
         };
         let files = &self.file.files;
         let call = match direction {
             Direction::Write => "pwrite",
             Direction::Read => "pread",
         };
-        let mut told = files.in_force(call, pattern.kind, direction, &route);
-        told.strategy += self.file.room_told();
-        self.prepared = Some(Prepared {
+        let mut transfer = files.in_force(call, pattern.kind, direction, &route);
+        transfer.strategy += self.file.preallocation_note();
+        self.prepared = Some(RoutedPattern {
             pattern: *pattern,
             #[cfg(feature = "test-hooks")]
-            scratch: Scratch::for_route(&route, pattern, &files.path)?,
+            scratch: RmwBuffer::for_route(&route, pattern, &files.path)?,
             route,
         });
-        Ok(told)
+        Ok(transfer)
     }
 
     fn preallocate(&mut self, batch: Batch) -> Result<u64> {
@@ -160,15 +162,15 @@ impl OpenFile for PosixFile {
     }
 
     fn protocol(&self) -> Protocol {
-        Protocol { lockstep: self.file.keeps_step(), pipelined: false }
+        Protocol { lockstep: self.file.needs_lockstep(), pipelined: false }
     }
 
-    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
-        work.each(|batch, latency| self.write_batch(batch, ring, latency))
+    fn write(&mut self, work: Batches<'_>, buffer: &TransferBuffer) -> Result<u64> {
+        work.run_sequentially(|batch, latency| self.write_batch(batch, buffer, latency))
     }
 
-    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
-        work.each(|batch, latency| self.read_batch(batch, ring, latency))
+    fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        work.run_sequentially(|batch, latency| self.read_batch(batch, buffer, latency))
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -180,17 +182,17 @@ impl OpenFile for PosixFile {
     }
 }
 
-/// Moves every chunk as it is; `call` moves these bytes of the ring.
+/// Moves every chunk unmodified; `call` moves the given bytes of the buffer.
 #[inline]
-fn chunks(
+fn transfer_chunks(
     operation: &'static str,
     files: &FdPair,
-    prepared: &Prepared,
-    walk: Walk,
+    prepared: &RoutedPattern,
+    walk: ChunkWalk,
     timer: &mut CallTimer<'_>,
     mut call: impl FnMut(&File, Range<usize>, u64) -> io::Result<usize>,
 ) -> Result<()> {
-    let Prepared { pattern, route, .. } = prepared;
+    let RoutedPattern { pattern, route, .. } = prepared;
     let file = files.file(route);
     let len = pattern.chunk_bytes as usize;
     for (offset, index) in walk {
@@ -204,48 +206,48 @@ fn chunks(
 /// Writes whole sectors, and keeps the last one for the sync.
 fn write_edges(
     files: &mut FdPair,
-    prepared: &Prepared,
+    prepared: &RoutedPattern,
     align_bytes: u64,
     batch: Batch,
-    ring: &Ring,
+    buffer: &TransferBuffer,
     timer: &mut CallTimer<'_>,
 ) -> Result<()> {
     let route = &prepared.route;
-    let stretch = Stretch::new(&prepared.pattern, batch, align_bytes);
-    let mut walk = EdgeWalk::new(&stretch, Direction::Write, batch, ring, &files.path)?;
-    files.write_head(&stretch, ring)?;
+    let stretch = BatchSpan::new(&prepared.pattern, batch, align_bytes);
+    let mut walk = EdgeWalk::new(&stretch, Direction::Write, batch, buffer, &files.path)?;
+    files.write_head(&stretch, buffer)?;
     let file = files.file(route);
     while let Some(piece) = walk.next_chunk() {
         if piece.len > 0 {
             let len = piece.len as usize;
-            let sectors = &ring.mapped()[piece.index..piece.index + len];
+            let sectors = &buffer.mapped()[piece.index..piece.index + len];
             transfer(len, route, |got| file.write_at(&sectors[got..], piece.offset + got as u64))
                 .map_err(|stopped| sectors_error("pwrite", &files.path, &stretch, piece.offset, stopped))?;
         }
         timer.chunk_done();
     }
-    files.carry_tail(&stretch, ring);
+    files.carry_tail(&stretch, buffer);
     Ok(())
 }
 
-/// Reads whole sectors; memory beside the batch stays as it was.
+/// Reads whole sectors; memory outside the batch is preserved.
 fn read_edges(
     files: &FdPair,
-    prepared: &Prepared,
+    prepared: &RoutedPattern,
     align_bytes: u64,
     batch: Batch,
-    ring: &mut Ring,
+    buffer: &mut TransferBuffer,
     timer: &mut CallTimer<'_>,
 ) -> Result<()> {
     let route = &prepared.route;
     let file = files.file(route);
-    let stretch = Stretch::new(&prepared.pattern, batch, align_bytes);
-    let mut walk = EdgeWalk::new(&stretch, Direction::Read, batch, ring, &files.path)?;
+    let stretch = BatchSpan::new(&prepared.pattern, batch, align_bytes);
+    let mut walk = EdgeWalk::new(&stretch, Direction::Read, batch, buffer, &files.path)?;
     let mut kept = [0; 2 * MAX_SECTOR_BYTES as usize];
     while let Some(piece) = walk.next_chunk() {
         if piece.len > 0 {
             let len = piece.len as usize;
-            let sectors = &mut ring.mapped_mut()[piece.index..piece.index + len];
+            let sectors = &mut buffer.mapped_mut()[piece.index..piece.index + len];
             let (before, after) = (usize::from(piece.guard.before), usize::from(piece.guard.after));
             kept[..before].copy_from_slice(&sectors[..before]);
             kept[before..before + after].copy_from_slice(&sectors[len - after..]);
@@ -259,64 +261,62 @@ fn read_edges(
     Ok(())
 }
 
-/// Writes chunks through a copy in which other ranks' bytes may be old.
+/// Writes chunks through a copy in which bytes of other ranks may be stale.
 #[cfg(feature = "test-hooks")]
-fn write_copies(
+fn write_by_rmw(
     files: &FdPair,
-    prepared: &mut Prepared,
+    prepared: &mut RoutedPattern,
     batch: Batch,
-    ring: &Ring,
+    buffer: &TransferBuffer,
     timer: &mut CallTimer<'_>,
 ) -> Result<()> {
-    let Prepared { pattern, route, scratch } = prepared;
+    let RoutedPattern { pattern, route, scratch } = prepared;
     let scratch = scratch.as_mut().ok_or_else(|| BackendError::not_prepared("pwrite", &files.path))?;
-    scratch.write_batch(files.file(route), pattern, batch, ring, &files.path, || timer.chunk_done())
+    scratch.write_batch(files.file(route), pattern, batch, buffer, &files.path, || timer.chunk_done())
 }
 
 /// Reads chunks through a copy.
 #[cfg(feature = "test-hooks")]
-fn read_copies(
+fn read_by_rmw(
     files: &FdPair,
-    prepared: &mut Prepared,
+    prepared: &mut RoutedPattern,
     batch: Batch,
-    ring: &mut Ring,
+    buffer: &mut TransferBuffer,
     timer: &mut CallTimer<'_>,
 ) -> Result<()> {
-    let Prepared { pattern, route, scratch } = prepared;
+    let RoutedPattern { pattern, route, scratch } = prepared;
     let scratch = scratch.as_mut().ok_or_else(|| BackendError::not_prepared("pread", &files.path))?;
-    scratch.read_batch(files.file(route), pattern, batch, ring, &files.path, || timer.chunk_done())
+    scratch.read_batch(files.file(route), pattern, batch, buffer, &files.path, || timer.chunk_done())
 }
 
-/// How far a transfer came, and the error of the call; without one the file or the space ended.
-type Stopped = (usize, Option<io::Error>);
+/// Bytes moved, and the error of the call; without one the file or the space ended.
+type PartialTransfer = (usize, Option<io::Error>);
 
-/// The error of a chunk at `offset`.
 #[cold]
 fn chunk_error(
     operation: &'static str,
     files: &FdPair,
-    prepared: &Prepared,
+    prepared: &RoutedPattern,
     offset: u64,
-    (got, error): Stopped,
+    (got, error): PartialTransfer,
 ) -> BackendError {
     let Some(error) = error else {
-        return BackendError::short(operation, &files.path, offset, prepared.pattern.chunk_bytes, got as u64);
+        return BackendError::short_transfer(operation, &files.path, offset, prepared.pattern.chunk_bytes, got as u64);
     };
-    let told = BackendError::from_io(operation, &files.path, Some(offset + got as u64), &error);
+    let io_error = BackendError::from_io(operation, &files.path, Some(offset + got as u64), &error);
     if files.drops_pages(&prepared.route) {
-        return dontcache::explain(told, error.raw_os_error());
+        return dontcache::explain(io_error, error.raw_os_error());
     }
-    told
+    io_error
 }
 
-/// The error of whole sectors at `offset`.
 #[cold]
 fn sectors_error(
     operation: &'static str,
     path: &Path,
-    stretch: &Stretch,
+    stretch: &BatchSpan,
     offset: u64,
-    (got, error): Stopped,
+    (got, error): PartialTransfer,
 ) -> BackendError {
     let reached = offset + got as u64;
     match error {
@@ -325,12 +325,11 @@ fn sectors_error(
     }
 }
 
-/// Times the calls of a batch, chunk after chunk.
 struct CallTimer<'a> {
     latency: &'a mut Latency,
     chunks_per_call: u64,
     left: u64,
-    mark: Mark,
+    mark: CallStart,
 }
 
 impl<'a> CallTimer<'a> {
@@ -350,21 +349,21 @@ impl<'a> CallTimer<'a> {
     }
 }
 
-/// Repeats `call(bytes moved so far)` until `len` bytes have moved. One call does it, unless the chunk is longer than
-/// the kernel takes at once (0x7ffff000 bytes), a signal came in between, or the file or the space ends.
+/// Repeats `call(bytes moved so far)` until `len` bytes have moved. One call suffices unless it exceeds the kernel's limit
+/// (0x7ffff000 bytes), is interrupted by a signal, or the file or the space ends.
 ///
 /// # Errors
-/// Bytes moved so far, with the error of the call, or without one if nothing more came.
+/// Bytes moved so far, with the error of the call, or without one if no more could be moved.
 #[inline]
 fn transfer(
     len: usize,
-    route: &Route,
+    route: &FileRoute,
     mut call: impl FnMut(usize) -> io::Result<usize>,
-) -> std::result::Result<(), Stopped> {
+) -> std::result::Result<(), PartialTransfer> {
     let mut got = 0;
     loop {
-        match uninterrupted(|| call(got)) {
-            // A part of nothing is moved by one call too.
+        match retry_interrupted(|| call(got)) {
+            // An empty part is moved by one call too.
             Ok(0) if len > 0 => return Err((got, None)),
             Ok(moved) => got += moved,
             Err(error) => return Err((got, Some(error))),

@@ -1,11 +1,11 @@
 use super::*;
 use crate::direct::FdPair;
-use crate::error::Cause;
+use crate::error::FailureCause;
 use crate::testing::pattern;
 use crate::{Batches, Direct, OpenMode};
 use std::path::Path;
 
-const BUFFERED: Route = Route::Buffered { reason: None };
+const BUFFERED: FileRoute = FileRoute::Buffered { reason: None };
 
 #[test]
 fn continues_after_short_transfers_and_signals() {
@@ -32,25 +32,25 @@ fn nothing_takes_one_call() {
 }
 
 #[test]
-fn end_and_error_tell_how_far_it_came() {
+fn end_and_error_report_the_bytes_moved() {
     let mut answers = vec![Ok(3), Ok(0)].into_iter();
     assert!(matches!(transfer(8, &BUFFERED, |_| answers.next().unwrap()), Err((3, None))));
     let mut answers = vec![Ok(3), Err(io::Error::from_raw_os_error(libc::ENOSPC))].into_iter();
     let (got, error) = transfer(8, &BUFFERED, |_| answers.next().unwrap()).unwrap_err();
     assert_eq!((got, error.unwrap().raw_os_error()), (3, Some(libc::ENOSPC)));
-    let direct = Route::Direct { align_bytes: 512 };
+    let direct = FileRoute::Direct { align_bytes: 512 };
     assert!(matches!(transfer(4096, &direct, |_| Ok(1000)), Err((1000, None))));
 }
 
 #[test]
 fn full_device_is_no_space() {
     let files = FdPair::open_alone(Path::new("/dev/full"), OpenMode::Update, Direct::Off).unwrap();
-    let mut file = PosixFile::new(Offsets::alone(files));
-    let mut ring = Ring::new(4096, 4096).unwrap();
-    let p = Pattern { base_bytes: 8192, ..pattern(4096, 1, 4) };
+    let mut file = PosixFile::new(OffsetFile::single_rank(files));
+    let mut buffer = TransferBuffer::new(4096, 4096).unwrap();
+    let p = AccessPattern { base_bytes: 8192, ..pattern(4096, 1, 4) };
     let batch = Batch { first_call: 0, calls: 4 };
-    assert!(file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap_err().text.contains("prepare"));
-    file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-    let error = file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap_err();
-    assert_eq!((error.operation, error.cause, error.offset_bytes), ("pwrite", Cause::NoSpace, Some(8192)));
+    assert!(file.write(Batches::new(batch, &mut Latency::off()), &buffer).unwrap_err().text.contains("prepare"));
+    file.prepare(&p, Direction::Write, &mut buffer, &[]).unwrap();
+    let error = file.write(Batches::new(batch, &mut Latency::off()), &buffer).unwrap_err();
+    assert_eq!((error.operation, error.cause, error.offset_bytes), ("pwrite", FailureCause::NoSpace, Some(8192)));
 }

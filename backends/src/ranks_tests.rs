@@ -1,34 +1,34 @@
-//! Several ranks on one file through every driver by offsets: contents against the definition of the pattern. The ranks are threads,
-//! MPI is `beff_fake_mpi`.
+//! Several ranks on one file through every driver with explicit offsets: contents compared with the definition of the pattern. The ranks
+//! are threads; MPI is `beff_fake_mpi`.
 
 use std::path::Path;
 
-use beff_fake_mpi::{error_code, ranks, script, Answer};
+use beff_fake_mpi::{error_code, ranks, script, ScriptedResult};
 use beff_ffi::{Comm, Universe};
 
-use crate::error::Cause;
-use crate::testing::{fill, scratch, stream_byte};
+use crate::error::FailureCause;
+use crate::testing::{fill_stream, scratch, stream_byte};
 use crate::{
-    driver, AccessKind, Batch, Batches, Collective, Direct, Direction, DriverOptions, Exchange, FilePath, Latency,
-    OpenFile, OpenMode, OpenRequest, Pattern, Preallocate, Ring,
+    driver, AccessKind, AccessPattern, Batch, Batches, Collective, Direct, Direction, DriverOptions, ExchangeMethod,
+    FilePath, Latency, OpenFile, OpenMode, OpenRequest, Preallocate, TransferBuffer,
 };
 
 const RANKS: usize = 3;
 const PERIOD: u64 = 15 * 4096;
 const CALLS: u64 = 6;
 
-/// The part of a rank: chunks of the ranks in turn, or a segment for each.
+/// The part of a rank: interleaved chunks, or a segment.
 #[derive(Clone, Copy, Debug)]
-enum Shape {
+enum ChunkPlacement {
     Interleaved { chunk: u64, per_call: u64, origin: u64 },
     Segmented { chunk: u64, distance: u64 },
 }
 
-impl Shape {
-    fn of(self, rank: u64) -> Pattern {
+impl ChunkPlacement {
+    fn pattern(self, rank: u64) -> AccessPattern {
         let (ranks, kind) = (RANKS as u64, AccessKind::Collective);
         match self {
-            Self::Interleaved { chunk, per_call, origin } => Pattern {
+            Self::Interleaved { chunk, per_call, origin } => AccessPattern {
                 kind,
                 base_bytes: origin + rank * chunk,
                 stride_bytes: ranks * chunk,
@@ -37,24 +37,24 @@ impl Shape {
                 ranks,
                 rank_distance_bytes: chunk,
                 stream_bytes: origin / ranks,
-                ..Pattern::private(chunk, per_call, CALLS)
+                ..AccessPattern::private(chunk, per_call, CALLS)
             },
-            Self::Segmented { chunk, distance } => Pattern {
+            Self::Segmented { chunk, distance } => AccessPattern {
                 kind,
                 base_bytes: rank * distance,
                 rank,
                 ranks,
                 rank_distance_bytes: distance,
-                ..Pattern::private(chunk, 1, CALLS)
+                ..AccessPattern::private(chunk, 1, CALLS)
             },
         }
     }
 
-    /// The file after all calls, byte for byte; 0xFF where nothing is said.
+    /// The file after all calls over `before`.
     fn file(self, before: &[u8]) -> Vec<u8> {
         let mut file = before.to_vec();
         for rank in 0..RANKS as u64 {
-            let p = self.of(rank);
+            let p = self.pattern(rank);
             for chunk in 0..CALLS * p.chunks_per_call {
                 let (at, position) = (p.chunk_offset(chunk), p.stream_bytes + chunk * p.chunk_bytes);
                 file.resize(file.len().max((at + p.chunk_bytes) as usize), 0);
@@ -67,31 +67,37 @@ impl Shape {
     }
 }
 
-fn ring(p: &Pattern, seed: u64, shareable: bool) -> Ring {
-    let new = if shareable { Ring::new_shareable } else { Ring::new };
-    let mut ring = new(PERIOD, p.call_bytes()).unwrap();
-    ring.set_period_bytes(PERIOD);
-    fill(&mut ring, seed);
-    ring
+fn ring(p: &AccessPattern, seed: u64, shareable: bool) -> TransferBuffer {
+    let new = if shareable { TransferBuffer::new_shareable } else { TransferBuffer::new };
+    let mut buffer = new(PERIOD, p.call_bytes()).unwrap();
+    buffer.set_period_bytes(PERIOD);
+    fill_stream(&mut buffer, seed);
+    buffer
 }
 
 fn open(name: &str, options: &DriverOptions, path: &Path, mode: OpenMode, comm: &Comm) -> Box<dyn OpenFile> {
     let path = FilePath::of(path).unwrap();
     let request = OpenRequest { path: &path, mode, comm, hints: &[] };
-    (driver(name).unwrap().make)(options).open(&request).unwrap()
+    (driver(name).unwrap().create)(options).open(&request).unwrap()
 }
 
-/// Every rank writes its part in batches, with syncs between some, closes, and reads it back in other batches.
-fn write_and_read(name: &str, options: &DriverOptions, shape: Shape, path: &Path, shareable: bool) -> Vec<String> {
+/// Every rank writes its part in batches, some followed by a sync, closes the file, and reads it back in other batches.
+fn write_and_read(
+    name: &str,
+    options: &DriverOptions,
+    shape: ChunkPlacement,
+    path: &Path,
+    shareable: bool,
+) -> Vec<String> {
     ranks(RANKS, |rank| {
         let universe = Universe::init().unwrap();
         let comm = universe.world();
-        let p = shape.of(rank as u64);
+        let p = shape.pattern(rank as u64);
         let mut memory = ring(&p, rank as u64, shareable);
         let mut latency = Latency::off();
         let mut file = open(name, options, path, OpenMode::CreateNew, &comm);
         assert_eq!(file.support(&p).reason(), None, "{name} {shape:?}");
-        let told = file.prepare(&p, Direction::Write, &mut memory, &[]).unwrap().strategy;
+        let description = file.prepare(&p, Direction::Write, &mut memory, &[]).unwrap().strategy;
         comm.barrier().unwrap();
         let mut first_call = 0;
         for calls in [1, 3, 2] {
@@ -115,9 +121,11 @@ fn write_and_read(name: &str, options: &DriverOptions, shape: Shape, path: &Path
         file.prepare(&p, Direction::Read, &mut memory, &[]).unwrap();
         comm.barrier().unwrap();
         for batch in [Batch { first_call: 0, calls: 4 }, Batch { first_call: 4, calls: 2 }] {
-            let windows = |ring: &Ring| -> Vec<u8> {
+            let windows = |buffer: &TransferBuffer| -> Vec<u8> {
                 let calls = batch.first_call..batch.first_call + batch.calls;
-                calls.flat_map(|call| ring.window(p.stream_position(call), p.call_bytes() as usize).to_vec()).collect()
+                calls
+                    .flat_map(|call| buffer.window(p.stream_position(call), p.call_bytes() as usize).to_vec())
+                    .collect()
             };
             let expected = windows(&memory);
             memory.bytes_mut().fill(0);
@@ -133,22 +141,22 @@ fn write_and_read(name: &str, options: &DriverOptions, shape: Shape, path: &Path
             comm.barrier().unwrap();
         }
         file.close().unwrap();
-        told
+        description
     })
 }
 
-/// The first goes through several domains of each aggregator in a call; of the others a call is a part of one.
-fn shapes() -> [Shape; 4] {
+/// In the first, a call spans several domains of each aggregator; in the others, a part of one.
+fn shapes() -> [ChunkPlacement; 4] {
     [
-        Shape::Interleaved { chunk: 8232, per_call: 2, origin: 3 * 1032 },
-        Shape::Interleaved { chunk: 512, per_call: 1, origin: 0 },
-        Shape::Interleaved { chunk: 24, per_call: 5, origin: 3 * 8 },
-        Shape::Segmented { chunk: 520, distance: 4096 },
+        ChunkPlacement::Interleaved { chunk: 8232, per_call: 2, origin: 3 * 1032 },
+        ChunkPlacement::Interleaved { chunk: 512, per_call: 1, origin: 0 },
+        ChunkPlacement::Interleaved { chunk: 24, per_call: 5, origin: 3 * 8 },
+        ChunkPlacement::Segmented { chunk: 520, distance: 4096 },
     ]
 }
 
-/// With the smallest domains.
-fn two_phase(exchange: Exchange, aggregators: Option<u64>) -> DriverOptions {
+/// With the shortest domains.
+fn two_phase(exchange: ExchangeMethod, aggregators: Option<u64>) -> DriverOptions {
     DriverOptions {
         collective: Collective::TwoPhase,
         exchange,
@@ -159,15 +167,15 @@ fn two_phase(exchange: Exchange, aggregators: Option<u64>) -> DriverOptions {
     }
 }
 
-fn check(name: &str, options: &DriverOptions, shareable: bool, expected: &str) {
+fn check_file(name: &str, options: &DriverOptions, shareable: bool, expected: &str) {
     for shape in shapes() {
         let dir = scratch();
         let path = dir.path().join("f");
-        let told = write_and_read(name, options, shape, &path, shareable);
-        assert!(told.iter().all(|one| one.contains(expected)), "{told:?}");
+        let strategies = write_and_read(name, options, shape, &path, shareable);
+        assert!(strategies.iter().all(|one| one.contains(expected)), "{strategies:?}");
         let (mut found, right) = (std::fs::read(&path).unwrap(), shape.file(&[]));
-        if matches!(shape, Shape::Segmented { .. }) && options.direct == Direct::Auto {
-            // The last sector of a segment is written as a whole.
+        if matches!(shape, ChunkPlacement::Segmented { .. }) && options.direct == Direct::Auto {
+            // The last sector of a segment is written completely.
             let behind = found.split_off(right.len());
             assert!(behind.len() < 4096 && behind.iter().all(|byte| *byte == 0));
         }
@@ -180,7 +188,7 @@ fn check(name: &str, options: &DriverOptions, shareable: bool, expected: &str) {
 fn two_phase_by_messages_leaves_the_bytes_of_the_definition() {
     for name in ["posix", "uring"] {
         for aggregators in [None, Some(1), Some(2)] {
-            check(name, &two_phase(Exchange::Messages, aggregators), false, "two-phase");
+            check_file(name, &two_phase(ExchangeMethod::Messages, aggregators), false, "two-phase");
         }
     }
 }
@@ -189,7 +197,7 @@ fn two_phase_by_messages_leaves_the_bytes_of_the_definition() {
 fn two_phase_through_memory_leaves_the_bytes_of_the_definition() {
     for name in ["posix", "uring"] {
         for aggregators in [None, Some(2)] {
-            check(name, &two_phase(Exchange::SharedMemory, aggregators), true, "two-phase");
+            check_file(name, &two_phase(ExchangeMethod::SharedMemory, aggregators), true, "two-phase");
         }
     }
 }
@@ -197,12 +205,12 @@ fn two_phase_through_memory_leaves_the_bytes_of_the_definition() {
 #[test]
 fn ranks_by_themselves_leave_the_bytes_of_the_definition() {
     let independent = DriverOptions { collective: Collective::Independent, ..DriverOptions::default() };
-    for (name, told) in [("posix", "pwrite"), ("uring", "io_uring"), ("mmap", "memcpy")] {
-        check(name, &independent, false, told);
+    for (name, expected) in [("posix", "pwrite"), ("uring", "io_uring"), ("mmap", "memcpy")] {
+        check_file(name, &independent, false, expected);
     }
 }
 
-/// Direct where this file system can: chunks that share sectors and blocks, with room made before.
+/// With direct I/O where this file system supports it: chunks that share sectors and blocks, preallocated.
 #[test]
 fn direct_transfers_leave_the_bytes_of_the_definition() {
     for (name, preallocate) in [("posix", Preallocate::Auto), ("uring", Preallocate::Size)] {
@@ -210,23 +218,23 @@ fn direct_transfers_leave_the_bytes_of_the_definition() {
             direct: Direct::Auto,
             preallocate,
             domain_bytes: 8192,
-            exchange: Exchange::Messages,
+            exchange: ExchangeMethod::Messages,
             ..DriverOptions::default()
         };
-        check(name, &options, false, "");
+        check_file(name, &options, false, "");
     }
 }
 
-/// Over what was there: nothing between the parts, and nothing behind them, is touched.
+/// Over existing contents: bytes between and after the parts are unchanged.
 #[test]
-fn what_belongs_to_nobody_stays() {
+fn bytes_outside_the_pattern_are_unchanged() {
     for (name, options) in [
-        ("posix", two_phase(Exchange::Messages, None)),
-        ("uring", two_phase(Exchange::SharedMemory, None)),
+        ("posix", two_phase(ExchangeMethod::Messages, None)),
+        ("uring", two_phase(ExchangeMethod::SharedMemory, None)),
         ("posix", DriverOptions::default()),
         ("mmap", DriverOptions::default()),
     ] {
-        let shape = Shape::Segmented { chunk: 520, distance: 4096 };
+        let shape = ChunkPlacement::Segmented { chunk: 520, distance: 4096 };
         let dir = scratch();
         let path = dir.path().join("f");
         let before: Vec<u8> = (0..20_000_u32).map(|n| (n % 199) as u8 + 1).collect();
@@ -234,7 +242,7 @@ fn what_belongs_to_nobody_stays() {
         ranks(RANKS, |rank| {
             let universe = Universe::init().unwrap();
             let comm = universe.world();
-            let p = shape.of(rank as u64);
+            let p = shape.pattern(rank as u64);
             let mut memory = ring(&p, rank as u64, true);
             let mut file = open(name, &options, &path, OpenMode::Update, &comm);
             file.prepare(&p, Direction::Write, &mut memory, &[]).unwrap();
@@ -248,10 +256,10 @@ fn what_belongs_to_nobody_stays() {
     }
 }
 
-/// One reads what another has written: its part, from the same memory.
+/// Each rank reads the part that another rank has written, from the same transfer buffer.
 #[test]
 fn ranks_read_what_their_neighbours_have_written() {
-    for exchange in [Exchange::Messages, Exchange::SharedMemory] {
+    for exchange in [ExchangeMethod::Messages, ExchangeMethod::SharedMemory] {
         let (shape, options) = (shapes()[0], two_phase(exchange, None));
         let dir = scratch();
         let path = dir.path().join("f");
@@ -260,7 +268,7 @@ fn ranks_read_what_their_neighbours_have_written() {
             let universe = Universe::init().unwrap();
             let comm = universe.world();
             let other = (rank as u64 + 1) % RANKS as u64;
-            let p = shape.of(other);
+            let p = shape.pattern(other);
             let mut memory = ring(&p, 77, true);
             let mut file = open("posix", &options, &path, OpenMode::ReadOnly, &comm);
             file.prepare(&p, Direction::Read, &mut memory, &[]).unwrap();
@@ -276,10 +284,12 @@ fn ranks_read_what_their_neighbours_have_written() {
     }
 }
 
-/// A file that ends too early is an error of all ranks, and none stays behind.
+/// A file that ends too early is an error on all ranks, and none blocks.
 #[test]
 fn an_error_of_one_is_an_error_of_all() {
-    for (exchange, cause) in [(Exchange::Messages, Cause::Short), (Exchange::SharedMemory, Cause::Short)] {
+    for (exchange, cause) in
+        [(ExchangeMethod::Messages, FailureCause::Short), (ExchangeMethod::SharedMemory, FailureCause::Short)]
+    {
         let (shape, options) = (shapes()[1], two_phase(exchange, None));
         let dir = scratch();
         let path = dir.path().join("f");
@@ -289,7 +299,7 @@ fn an_error_of_one_is_an_error_of_all() {
         let errors = ranks(RANKS, |rank| {
             let universe = Universe::init().unwrap();
             let comm = universe.world();
-            let p = shape.of(rank as u64);
+            let p = shape.pattern(rank as u64);
             let mut memory = ring(&p, 5, true);
             let mut file = open("posix", &options, &path, OpenMode::ReadOnly, &comm);
             file.prepare(&p, Direction::Read, &mut memory, &[]).unwrap();
@@ -307,19 +317,19 @@ fn an_error_of_one_is_an_error_of_all() {
 
 #[test]
 fn a_failed_message_is_an_error_of_all() {
-    let (shape, options) = (shapes()[0], two_phase(Exchange::Messages, None));
+    let (shape, options) = (shapes()[0], two_phase(ExchangeMethod::Messages, None));
     let dir = scratch();
     let path = dir.path().join("f");
     let failed = ranks(RANKS, |rank| {
         let universe = Universe::init().unwrap();
         let comm = universe.world();
-        let p = shape.of(rank as u64);
+        let p = shape.pattern(rank as u64);
         let mut memory = ring(&p, 5, false);
         let mut file = open("posix", &options, &path, OpenMode::CreateNew, &comm);
         file.prepare(&p, Direction::Write, &mut memory, &[]).unwrap();
         if rank == 1 {
-            // Nobody sends, so that nobody waits for what does not come.
-            script("Irecv", &[Answer::Code(error_code("MPI_ERR_OTHER"))]);
+            // No rank sends, so that none waits for a message.
+            script("Irecv", &[ScriptedResult::Code(error_code("MPI_ERR_OTHER"))]);
         }
         let written = file.write(Batches::new(Batch { first_call: 0, calls: 2 }, &mut Latency::off()), &memory);
         comm.barrier().unwrap();
@@ -328,9 +338,9 @@ fn a_failed_message_is_an_error_of_all() {
     assert_eq!(failed, [true; RANKS]);
 }
 
-/// Rank 0 alone makes the file, the others find it; where it cannot, none goes on.
+/// Rank 0 alone creates the file, the others open it; if it fails, all fail.
 #[test]
-fn a_file_is_made_once_or_by_nobody() {
+fn a_file_is_created_once_or_not_at_all() {
     for name in ["posix", "uring", "mmap"] {
         let dir = scratch();
         let path = dir.path().join("f");
@@ -339,7 +349,10 @@ fn a_file_is_made_once_or_by_nobody() {
                 let universe = Universe::init().unwrap();
                 let held = FilePath::of(&path).unwrap();
                 let request = OpenRequest { path: &held, mode, comm: &universe.world(), hints: &[] };
-                (driver(name).unwrap().make)(&DriverOptions::default()).open(&request).map(|file| file.close()).is_ok()
+                (driver(name).unwrap().create)(&DriverOptions::default())
+                    .open(&request)
+                    .map(|file| file.close())
+                    .is_ok()
             })
         };
         assert_eq!(opened(OpenMode::Update), [false; RANKS]);

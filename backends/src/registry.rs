@@ -1,4 +1,4 @@
-//! The table of drivers: what each is called and what it can do, asked before anything runs.
+//! Table of drivers: names and capabilities, queried before a run.
 
 use crate::by_offsets;
 use crate::mmap::MmapDriver;
@@ -9,47 +9,47 @@ use crate::program::Replay;
 use crate::uring::UringDriver;
 use crate::{Driver, DriverOptions};
 
-/// One driver and its capabilities: what options, reports and benchmarks ask before they name it.
+/// One driver and its capabilities, as queried by options, reports and benchmarks.
 #[derive(Clone, Copy, Debug)]
 pub struct DriverRow {
-    /// The name as it is typed and reported.
+    /// Name in options and reports.
     pub name: &'static str,
     /// One line for help and info.
     pub summary: &'static str,
-    /// Follows [`crate::Direct`]: can bypass the page cache, and knows whether it does.
+    /// Supports [`crate::Direct`]: can bypass the page cache, and knows whether it does.
     pub can_direct: bool,
-    /// Does so where nothing else is said and the alignment allows it.
+    /// Does so by default where the alignment allows it.
     pub is_direct_by_default: bool,
-    /// Buffered transfers can drop their pages when they are done (RWF_DONTCACHE).
+    /// Buffered transfers can drop their pages when done (RWF_DONTCACHE).
     pub can_drop_pages: bool,
-    /// Opens files by their names and not relative to a held directory: see [`crate::FilePath::check_name`].
+    /// Opens files by name and not relative to an open directory: see [`crate::FilePath::check_name`].
     pub opens_by_name: bool,
-    /// Takes hints, and reports which are granted.
+    /// Accepts hints, and reports which are granted.
     pub has_hints: bool,
     /// Has a shared file pointer; without one, shared-ordered patterns use their offsets directly.
     pub has_shared_pointer: bool,
-    /// Keeps several operations in flight: has a depth to choose, and can leave transfers under way.
+    /// Keeps several operations in flight: has a configurable depth, and nonblocking transfers.
     pub has_queue: bool,
     /// Collective patterns are collective calls, not independent ones at the same offsets.
     pub is_collective_native: bool,
-    /// Collective patterns can be moved in two phases: follows [`crate::Collective`] and [`crate::Exchange`].
+    /// Collective patterns can be two-phase: supports [`crate::Collective`] and [`crate::ExchangeMethod`].
     pub has_two_phase: bool,
-    /// Really stores data: files take space, and what was written can be read and verified.
+    /// Stores data: files occupy space, and written data can be read and verified.
     pub uses_space: bool,
-    /// A write behind the end of a file makes it longer; without that, [`crate::OpenFile::preallocate`] comes first.
+    /// A write beyond the end of a file extends it; otherwise [`crate::OpenFile::preallocate`] must precede.
     pub grows_files: bool,
-    /// Follows [`crate::Preallocate`]: room before direct writes of a new file.
+    /// Supports [`crate::Preallocate`] before direct writes of a new file.
     pub can_preallocate: bool,
-    /// Needs something that not every system or file system has: tried out before a run, see [`crate::trial`].
-    pub may_be_missing: bool,
-    /// Makes the driver.
-    pub make: fn(&DriverOptions) -> Box<dyn Driver>,
-    /// Replays recorded programs, if it can.
+    /// Requires features that may be missing: checked before a run, see [`crate::availability`].
+    pub needs_support_check: bool,
+    /// Creates the driver.
+    pub create: fn(&DriverOptions) -> Box<dyn Driver>,
+    /// Replay of recorded programs, if supported.
     pub replay: Option<Replay>,
 }
 
-/// A driver that stores data at the offsets of a pattern and can do nothing else. The rows say what theirs can.
-pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
+/// Defaults: stores data at the offsets of a pattern, without further capabilities.
+pub(crate) const OFFSET_DRIVER: DriverRow = DriverRow {
     name: "",
     summary: "",
     can_direct: false,
@@ -64,8 +64,8 @@ pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
     uses_space: true,
     grows_files: true,
     can_preallocate: false,
-    may_be_missing: false,
-    make: |_| Box::new(NullDriver),
+    needs_support_check: false,
+    create: |_| Box::new(NullDriver),
     replay: None,
 };
 
@@ -77,9 +77,9 @@ static DRIVERS: [DriverRow; 5] = [
         has_hints: true,
         has_shared_pointer: true,
         is_collective_native: true,
-        make: |options| Box::new(MpiIoDriver::new(options)),
+        create: |options| Box::new(MpiIoDriver::new(options)),
         replay: Some(crate::mpiio::program::REPLAY),
-        ..BY_OFFSETS
+        ..OFFSET_DRIVER
     },
     DriverRow {
         name: "posix",
@@ -88,9 +88,9 @@ static DRIVERS: [DriverRow; 5] = [
         can_drop_pages: true,
         can_preallocate: true,
         has_two_phase: true,
-        make: |options| Box::new(PosixDriver::new(options)),
+        create: |options| Box::new(PosixDriver::new(options)),
         replay: Some(by_offsets::POSIX),
-        ..BY_OFFSETS
+        ..OFFSET_DRIVER
     },
     DriverRow {
         name: "uring",
@@ -100,27 +100,27 @@ static DRIVERS: [DriverRow; 5] = [
         can_drop_pages: true,
         can_preallocate: true,
         has_queue: true,
-        may_be_missing: true,
+        needs_support_check: true,
         has_two_phase: true,
-        make: |options| Box::new(UringDriver::new(options)),
+        create: |options| Box::new(UringDriver::new(options)),
         replay: Some(by_offsets::URING),
-        ..BY_OFFSETS
+        ..OFFSET_DRIVER
     },
     DriverRow {
         name: "mmap",
         summary: "memcpy into and out of a shared mapping at the same offsets; always the page cache",
         grows_files: false,
-        may_be_missing: true,
-        make: |_| Box::new(MmapDriver),
-        ..BY_OFFSETS
+        needs_support_check: true,
+        create: |_| Box::new(MmapDriver),
+        ..OFFSET_DRIVER
     },
     DriverRow {
         name: "null",
-        summary: "computes every address and offset, moves nothing: the cost of the program itself",
+        summary: "computes every address and offset, moves nothing: measures the harness overhead",
         uses_space: false,
-        make: |_| Box::new(NullDriver),
+        create: |_| Box::new(NullDriver),
         replay: Some(by_offsets::NULL),
-        ..BY_OFFSETS
+        ..OFFSET_DRIVER
     },
 ];
 

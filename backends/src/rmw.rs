@@ -1,6 +1,5 @@
-//! Direct transfers of unaligned chunks through a copy, each rank on its own: reads the sectors, changes its bytes, writes
-//! the sectors. Where ranks share a sector one of them writes back what the other has just replaced. It is here to show
-//! that the tests see such a loss; nothing else uses it.
+//! Direct transfers of unaligned chunks through a copy: each rank reads the sectors, changes its bytes, and writes the sectors.
+//! Where ranks share a sector, one overwrites new data of the other. Only shows that the tests detect such a loss.
 
 use std::fs::File;
 use std::io;
@@ -9,22 +8,22 @@ use std::path::Path;
 
 use memmap2::MmapMut;
 
-use crate::edges::{ceil, edge_failure, floor, read_sector, write_sector, EdgeError};
-use crate::route::Route;
-use crate::walk::Walk;
-use crate::{BackendError, Batch, Pattern, Result, Ring};
+use crate::edges::{ceil, edge_error, floor, read_sector, write_sector, EdgeError};
+use crate::route::FileRoute;
+use crate::walk::ChunkWalk;
+use crate::{AccessPattern, BackendError, Batch, Result, TransferBuffer};
 
-/// Memory for one chunk and the sectors it begins and ends in.
+/// Memory for one chunk and its first and last sectors.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct RmwBuffer {
     memory: MmapMut,
     align: u64,
 }
 
-impl Scratch {
+impl RmwBuffer {
     /// Memory for the chunks of `pattern`, if its route needs any.
-    pub(crate) fn for_route(route: &Route, pattern: &Pattern, path: &Path) -> Result<Option<Self>> {
-        let Route::UnsafeReadModifyWrite { align_bytes } = route else {
+    pub(crate) fn for_route(route: &FileRoute, pattern: &AccessPattern, path: &Path) -> Result<Option<Self>> {
+        let FileRoute::UnsafeReadModifyWrite { align_bytes } = route else {
             return Ok(None);
         };
         let memory = Self::new(pattern.chunk_bytes, *align_bytes);
@@ -36,41 +35,39 @@ impl Scratch {
         Ok(Self { memory: MmapMut::map_anon(len)?, align })
     }
 
-    /// Writes the chunks of a batch.
     pub(crate) fn write_batch(
         &mut self,
         direct: &File,
-        pattern: &Pattern,
+        pattern: &AccessPattern,
         batch: Batch,
-        ring: &Ring,
+        buffer: &TransferBuffer,
         path: &Path,
         mut chunk_done: impl FnMut(),
     ) -> Result<()> {
         let len = pattern.chunk_bytes as usize;
-        for (offset, index) in Walk::new(pattern, batch, ring, path)? {
-            let chunk = &ring.bytes()[index..index + len];
-            self.write(direct, chunk, offset).map_err(|error| edge_failure(path, &error))?;
+        for (offset, index) in ChunkWalk::new(pattern, batch, buffer, path)? {
+            let chunk = &buffer.bytes()[index..index + len];
+            self.write(direct, chunk, offset).map_err(|error| edge_error(path, &error))?;
             chunk_done();
         }
         Ok(())
     }
 
-    /// Reads the chunks of a batch.
     pub(crate) fn read_batch(
         &mut self,
         direct: &File,
-        pattern: &Pattern,
+        pattern: &AccessPattern,
         batch: Batch,
-        ring: &mut Ring,
+        buffer: &mut TransferBuffer,
         path: &Path,
         mut chunk_done: impl FnMut(),
     ) -> Result<()> {
         let len = pattern.chunk_bytes as usize;
-        for (offset, index) in Walk::new(pattern, batch, ring, path)? {
-            let chunk = &mut ring.bytes_mut()[index..index + len];
-            let got = self.read(direct, chunk, offset).map_err(|error| edge_failure(path, &error))?;
+        for (offset, index) in ChunkWalk::new(pattern, batch, buffer, path)? {
+            let chunk = &mut buffer.bytes_mut()[index..index + len];
+            let got = self.read(direct, chunk, offset).map_err(|error| edge_error(path, &error))?;
             if got < len {
-                return Err(BackendError::short("pread", path, offset, len as u64, got as u64));
+                return Err(BackendError::short_transfer("pread", path, offset, len as u64, got as u64));
             }
             chunk_done();
         }
@@ -90,7 +87,7 @@ impl Scratch {
         write_sector(direct, sectors, begin)
     }
 
-    /// Returns how many bytes there were.
+    /// Returns the number of bytes read.
     fn read(&mut self, direct: &File, chunk: &mut [u8], offset: u64) -> std::result::Result<usize, EdgeError> {
         let (begin, sectors) = self.sectors(offset, chunk.len());
         let got = direct.read_at(sectors, begin).map_err(|e| ("pread", begin, e))?;
@@ -100,7 +97,7 @@ impl Scratch {
         Ok(got)
     }
 
-    /// The sectors around `len` bytes at `offset`: where they begin, and memory for them.
+    /// The sectors around `len` bytes at `offset`: their begin, and memory for them.
     fn sectors(&mut self, offset: u64, len: usize) -> (u64, &mut [u8]) {
         let begin = floor(offset, self.align);
         let bytes = ceil(offset + len as u64, self.align) - begin;

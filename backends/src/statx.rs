@@ -1,60 +1,60 @@
-//! What the file system says about direct I/O on one file.
+//! Information of the file system about direct I/O on one file.
 
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
-use beff_ffi::linux;
+use beff_ffi::page_cache;
 use nix::sys::statfs::{fstatfs, EXT4_SUPER_MAGIC};
 
 use crate::Direction;
 
-/// The kernel tells the alignment of reads in `stx_dio_read_offset_align` (include/uapi/linux/stat.h, Linux 6.14).
+/// The kernel reports the alignment of reads in `stx_dio_read_offset_align` (include/uapi/linux/stat.h, Linux 6.14).
 const STATX_DIO_READ_ALIGN: u32 = 0x0002_0000;
 
 /// The file maps extents (include/uapi/linux/fs.h).
 const FS_EXTENT_FL: libc::c_int = 0x0008_0000;
 
-/// Alignment direct I/O needs on one file, from statx(2) with STATX_DIOALIGN.
+/// Alignment for direct I/O on one file, from statx(2) with STATX_DIOALIGN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectAlign {
     /// Addresses in memory must be multiples of this many bytes.
     pub memory_bytes: u64,
     /// File offsets and lengths must be multiples of this many bytes.
     pub offset_bytes: u64,
-    /// The same for reads alone, where the kernel tells it (STATX_DIO_READ_ALIGN, Linux 6.14); else `offset_bytes`.
+    /// The same for reads only, if the kernel reports it (STATX_DIO_READ_ALIGN, Linux 6.14); else `offset_bytes`.
     pub read_offset_bytes: u64,
-    /// A block of the file system (`st_blksize`): a write of whole ones changes nothing beside it.
+    /// Block size of the file system (`st_blksize`): a write of whole blocks does not modify others.
     pub block_bytes: u64,
-    /// The kernel writes new blocks inside the file through its page cache, whatever was asked for (ext2, ext3: no extents).
+    /// The kernel always writes new blocks inside the file through its page cache (ext2, ext3: no extents).
     pub new_blocks_cached: bool,
 }
 
-/// Why a file with `new_blocks_cached` is not written where writes have to be direct.
+/// Why a file with `new_blocks_cached` is refused if writes must be direct.
 pub(crate) const BLOCK_MAPPED: &str =
     "the file has no extents (ext2, ext3): the kernel writes new blocks inside it through its page cache";
 
 impl DirectAlign {
-    /// The larger of both: what is a multiple of this many bytes satisfies either. Both are powers of two.
+    /// The larger of both, which satisfies either: both are powers of two.
     #[must_use]
-    pub fn both_bytes(&self) -> u64 {
+    pub fn common_bytes(&self) -> u64 {
         self.memory_bytes.max(self.offset_bytes)
     }
 
-    /// [`DirectAlign::both_bytes`] of one direction.
+    /// [`DirectAlign::common_bytes`] of one direction.
     #[must_use]
-    pub fn bytes_of(&self, direction: Direction) -> u64 {
+    pub fn direction_bytes(&self, direction: Direction) -> u64 {
         match direction {
-            Direction::Write => self.both_bytes(),
+            Direction::Write => self.common_bytes(),
             Direction::Read => self.memory_bytes.max(self.read_offset_bytes),
         }
     }
 }
 
-/// Asks for the alignment of direct I/O on `file`; `None` if the kernel (before 6.1) or the file system does not say,
-/// or says that direct I/O is not possible. That an open with O_DIRECT succeeds proves nothing: some file systems
-/// accept it and go through the page cache.
+/// Queries the alignment of direct I/O on `file`; `None` if the kernel (before 6.1) or the file system does not report it,
+/// or if direct I/O is not possible. A successful open with O_DIRECT proves nothing: some file systems
+/// accept it and use the page cache.
 ///
 /// # Errors
 /// What statx(2) reports.
@@ -73,27 +73,27 @@ pub fn direct_align(file: &File) -> io::Result<Option<DirectAlign>> {
     {
         return Ok(None);
     }
-    let told = answer.stx_mask & STATX_DIO_READ_ALIGN != 0 && answer.stx_dio_read_offset_align != 0;
-    let read = if told { answer.stx_dio_read_offset_align } else { answer.stx_dio_offset_align };
+    let has_read_align = answer.stx_mask & STATX_DIO_READ_ALIGN != 0 && answer.stx_dio_read_offset_align != 0;
+    let read = if has_read_align { answer.stx_dio_read_offset_align } else { answer.stx_dio_offset_align };
     let new_blocks_cached = is_block_mapped(file)?;
     let sector_bytes = u64::from(answer.stx_dio_offset_align);
     Ok(Some(DirectAlign {
         memory_bytes: u64::from(answer.stx_dio_mem_align),
-        offset_bytes: if new_blocks_cached { sector_bytes.max(least_shared_bytes(&answer)) } else { sector_bytes },
+        offset_bytes: if new_blocks_cached { sector_bytes.max(cache_unit_bytes(&answer)) } else { sector_bytes },
         read_offset_bytes: u64::from(read),
         block_bytes: u64::from(answer.stx_blksize),
         new_blocks_cached,
     }))
 }
 
-/// What two writes have to keep apart, if one of them may go through the page cache and the other past it: a page, or a block
-/// where that is larger. Sectors would not do: the cached write puts back the whole block as it was before the direct one.
-fn least_shared_bytes(answer: &libc::statx) -> u64 {
-    u64::from(answer.stx_blksize).max(linux::page_bytes()).next_power_of_two()
+/// Unit that two writes must not share if one may use the page cache and the other is direct: a page, or a block if that is larger.
+/// Sectors are not sufficient: the cached write restores the whole block as it was before the direct one.
+fn cache_unit_bytes(answer: &libc::statx) -> u64 {
+    u64::from(answer.stx_blksize).max(page_cache::page_bytes()).next_power_of_two()
 }
 
-/// True for a file of ext2, ext3 or ext4 that maps single blocks. Such a file has no room that is not written yet, so its direct
-/// writes fall back to the page cache wherever they meet a hole (`ext4_iomap_alloc` in fs/ext4/inode.c), and nothing tells.
+/// True for a file of ext2, ext3 or ext4 that maps single blocks. Such a file has no unwritten extents, so that its direct writes
+/// silently fall back to the page cache at holes (`ext4_iomap_alloc` in fs/ext4/inode.c).
 pub(crate) fn is_block_mapped(file: &File) -> io::Result<bool> {
     if fstatfs(file)?.filesystem_type() != EXT4_SUPER_MAGIC {
         return Ok(false);
@@ -103,13 +103,13 @@ pub(crate) fn is_block_mapped(file: &File) -> io::Result<bool> {
     let code = unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_GETFLAGS, &raw mut flags) };
     if code != 0 {
         let error = io::Error::last_os_error();
-        // The drivers of this kind know flags; whatever else has the number is taken at its word.
+        // The ext drivers support these flags; any other file system with this magic number counts as not block-mapped.
         return if error.raw_os_error() == Some(libc::ENOTTY) { Ok(false) } else { Err(error) };
     }
     Ok(flags & FS_EXTENT_FL == 0)
 }
 
-// The struct grows only into its spare room; these are the offsets of include/uapi/linux/stat.h.
+// The struct grows only into its spare fields; these are the offsets of include/uapi/linux/stat.h.
 const _: () = {
     assert!(size_of::<libc::statx>() == 256);
     assert!(std::mem::offset_of!(libc::statx, stx_mask) == 0);
@@ -128,13 +128,13 @@ mod tests {
         let dir = scratch();
         let file = File::create(dir.path().join("f")).unwrap();
         if let Some(align) = direct_align(&file).unwrap() {
-            let whole_pages = align.offset_bytes % linux::page_bytes() == 0;
+            let whole_pages = align.offset_bytes % page_cache::page_bytes() == 0;
             assert!(whole_pages || !align.new_blocks_cached, "{align:?}");
             assert!(align.memory_bytes.is_power_of_two());
             assert!(align.offset_bytes.is_power_of_two());
             assert!(align.read_offset_bytes.is_power_of_two());
-            assert!(align.bytes_of(Direction::Read) <= align.bytes_of(Direction::Write));
-            assert!(align.both_bytes() >= align.memory_bytes && align.both_bytes() >= align.offset_bytes);
+            assert!(align.direction_bytes(Direction::Read) <= align.direction_bytes(Direction::Write));
+            assert!(align.common_bytes() >= align.memory_bytes && align.common_bytes() >= align.offset_bytes);
         }
     }
 

@@ -1,57 +1,55 @@
-//! System calls of the tests' own: a thread that watches sees what it asks of the kernel, and can have calls fail or come short. In place
-//! of the functions of the C library; the kernel is called all the same.
+//! Interposed system calls of the tests: a thread can record its calls, and can have them fail or be short. They replace the functions of
+//! the C library and call the kernel themselves.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 
-/// What becomes of a call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fate {
-    /// What the kernel does.
-    Made,
-    /// It is not made, and fails with this number.
+pub(crate) enum InjectedOutcome {
+    /// That of the kernel.
+    Unchanged,
+    /// The call is not executed and fails with this error number.
     Fails(c_int),
-    /// It is made with so many bytes at most.
+    /// The call is executed with at most this many bytes.
     Short(usize),
 }
 
 #[derive(Default)]
-struct Watch {
+struct SyscallRecorder {
     log: Vec<String>,
-    fates: VecDeque<Fate>,
+    outcomes: VecDeque<InjectedOutcome>,
 }
 
 thread_local! {
-    static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+    static WATCH: RefCell<Option<SyscallRecorder>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`; its calls, and `fates` of the first of them, in order.
-pub(crate) fn watched<R>(fates: &[Fate], work: impl FnOnce() -> R) -> (R, Vec<String>) {
-    WATCH.set(Some(Watch { log: Vec::new(), fates: fates.iter().copied().collect() }));
+/// Runs `work` and returns its calls. `fates`: outcomes of the first calls, in order.
+pub(crate) fn with_recorded_syscalls<R>(fates: &[InjectedOutcome], work: impl FnOnce() -> R) -> (R, Vec<String>) {
+    WATCH.set(Some(SyscallRecorder { log: Vec::new(), outcomes: fates.iter().copied().collect() }));
     let result = work();
     let watch = WATCH.take().unwrap_or_default();
-    assert!(watch.fates.is_empty(), "fates of calls that were not made: {:?}", watch.fates);
+    assert!(watch.outcomes.is_empty(), "outcomes of calls that were not issued: {:?}", watch.outcomes);
     (result, watch.log)
 }
 
-/// Notes a call; its fate.
-fn note(fd: c_int, name: &str, told: &str) -> Fate {
-    // A thread that ends has no watch any more.
+fn record_call(fd: c_int, name: &str, arguments: &str) -> InjectedOutcome {
+    // The thread-local may be destroyed already.
     let fate = WATCH.try_with(|watch| {
         let mut watch = watch.try_borrow_mut().ok()?;
         let watch = watch.as_mut()?;
-        // SAFETY: asks for the flags of a descriptor, open or not.
+        // SAFETY: reads the flags of a descriptor, open or not.
         let is_direct = unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_DIRECT != 0;
         let way = if is_direct { "direct " } else { "" };
-        watch.log.push(format!("{way}{name}{told}"));
-        watch.fates.pop_front()
+        watch.log.push(format!("{way}{name}{arguments}"));
+        watch.outcomes.pop_front()
     });
-    fate.ok().flatten().unwrap_or(Fate::Made)
+    fate.ok().flatten().unwrap_or(InjectedOutcome::Unchanged)
 }
 
 fn fail(errno: c_int) -> i64 {
-    // SAFETY: the place of this thread's error number.
+    // SAFETY: the address of this thread's error number.
     unsafe { *libc::__errno_location() = errno };
     -1
 }
@@ -59,13 +57,13 @@ fn fail(errno: c_int) -> i64 {
 #[no_mangle]
 extern "C" fn pwrite64(fd: c_int, memory: *const c_void, bytes: usize, offset: i64) -> isize {
     let make = |bytes: usize| {
-        // SAFETY: as the caller of pwrite promises.
+        // SAFETY: guaranteed by the caller of pwrite.
         unsafe { libc::syscall(libc::SYS_pwrite64, fd, memory, bytes, offset) }
     };
-    let done = match note(fd, "pwrite", &format!(" {bytes} at {offset}")) {
-        Fate::Made => make(bytes),
-        Fate::Fails(errno) => fail(errno),
-        Fate::Short(most) => make(bytes.min(most)),
+    let done = match record_call(fd, "pwrite", &format!(" {bytes} at {offset}")) {
+        InjectedOutcome::Unchanged => make(bytes),
+        InjectedOutcome::Fails(errno) => fail(errno),
+        InjectedOutcome::Short(most) => make(bytes.min(most)),
     };
     done as isize
 }
@@ -73,28 +71,28 @@ extern "C" fn pwrite64(fd: c_int, memory: *const c_void, bytes: usize, offset: i
 #[no_mangle]
 extern "C" fn pread64(fd: c_int, memory: *mut c_void, bytes: usize, offset: i64) -> isize {
     let make = |bytes: usize| {
-        // SAFETY: as the caller of pread promises.
+        // SAFETY: guaranteed by the caller of pread.
         unsafe { libc::syscall(libc::SYS_pread64, fd, memory, bytes, offset) }
     };
-    let done = match note(fd, "pread", &format!(" {bytes} at {offset}")) {
-        Fate::Made => make(bytes),
-        Fate::Fails(errno) => fail(errno),
-        Fate::Short(most) => make(bytes.min(most)),
+    let done = match record_call(fd, "pread", &format!(" {bytes} at {offset}")) {
+        InjectedOutcome::Unchanged => make(bytes),
+        InjectedOutcome::Fails(errno) => fail(errno),
+        InjectedOutcome::Short(most) => make(bytes.min(most)),
     };
     done as isize
 }
 
-/// Calls that move no data.
+/// Calls without data.
 macro_rules! plain {
     ($($symbol:ident $name:literal $number:path, ($($argument:ident: $kind:ty),*);)+) => {
         $(
             #[no_mangle]
             extern "C" fn $symbol(fd: c_int $(, $argument: $kind)*) -> c_int {
                 let told = String::new() $(+ &format!(" {}", $argument))*;
-                let done = match note(fd, $name, &told) {
-                    Fate::Fails(errno) => fail(errno),
-                    // SAFETY: numbers alone.
-                    Fate::Made | Fate::Short(_) => unsafe { libc::syscall($number, fd $(, $argument)*) },
+                let done = match record_call(fd, $name, &told) {
+                    InjectedOutcome::Fails(errno) => fail(errno),
+                    // SAFETY: only numbers are passed.
+                    InjectedOutcome::Unchanged | InjectedOutcome::Short(_) => unsafe { libc::syscall($number, fd $(, $argument)*) },
                 };
                 done as c_int
             }
@@ -113,19 +111,25 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::error::Cause;
-    use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
-    use crate::{Batch, Batches, Direct, Direction, Latency, OpenFile, OpenMode, Pattern, Ring};
+    use crate::error::FailureCause;
+    use crate::testing::{fill_stream, open_alone, pattern, scratch, stream_byte};
+    use crate::{AccessPattern, Batch, Batches, Direct, Direction, Latency, OpenFile, OpenMode, TransferBuffer};
 
     const ALL: Batch = Batch { first_call: 0, calls: 3 };
 
-    fn ready(name: &str, path: &Path, mode: OpenMode, direct: Direct, p: &Pattern) -> (Box<dyn OpenFile>, Ring) {
-        let mut ring = Ring::new(1 << 16, p.call_bytes()).unwrap();
-        fill(&mut ring, 7);
+    fn open_prepared(
+        name: &str,
+        path: &Path,
+        mode: OpenMode,
+        direct: Direct,
+        p: &AccessPattern,
+    ) -> (Box<dyn OpenFile>, TransferBuffer) {
+        let mut buffer = TransferBuffer::new(1 << 16, p.call_bytes()).unwrap();
+        fill_stream(&mut buffer, 7);
         let mut file = open_alone(name, path, mode, direct, 4).unwrap().unwrap();
         let direction = if mode == OpenMode::ReadOnly { Direction::Read } else { Direction::Write };
-        file.prepare(p, direction, &mut ring, &[]).unwrap();
-        (file, ring)
+        file.prepare(p, direction, &mut buffer, &[]).unwrap();
+        (file, buffer)
     }
 
     fn content(bytes: u64) -> Vec<u8> {
@@ -133,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn posix_makes_one_call_for_each_chunk_and_syncs_when_it_is_told_to() {
+    fn posix_issues_one_call_per_chunk_and_syncs_on_request() {
         let (dir, p) = (scratch(), pattern(1000, 2, 3));
         let path = dir.path().join("f");
-        let (mut file, ring) = ready("posix", &path, OpenMode::CreateNew, Direct::Off, &p);
-        let (moved, log) = watched(&[], || {
+        let (mut file, buffer) = open_prepared("posix", &path, OpenMode::CreateNew, Direct::Off, &p);
+        let (moved, log) = with_recorded_syscalls(&[], || {
             file.preallocate(ALL).unwrap();
-            let moved = file.write(Batches::new(ALL, &mut Latency::off()), &ring).unwrap();
+            let moved = file.write(Batches::new(ALL, &mut Latency::off()), &buffer).unwrap();
             file.trim().unwrap();
             file.sync().unwrap();
             file.close().unwrap();
@@ -149,91 +153,110 @@ mod tests {
         expected.push("fsync".to_owned());
         assert_eq!((moved, log), (6000, expected));
         assert!(std::fs::read(&path).unwrap() == content(6000));
-        let (mut file, mut ring) = ready("posix", &path, OpenMode::ReadOnly, Direct::Off, &p);
-        let whole = ring.bytes()[..6000].to_vec();
-        ring.bytes_mut().fill(0);
-        let (_, log) = watched(&[], || file.read(Batches::new(ALL, &mut Latency::off()), &mut ring).unwrap());
+        let (mut file, mut buffer) = open_prepared("posix", &path, OpenMode::ReadOnly, Direct::Off, &p);
+        let whole = buffer.bytes()[..6000].to_vec();
+        buffer.bytes_mut().fill(0);
+        let (_, log) =
+            with_recorded_syscalls(&[], || file.read(Batches::new(ALL, &mut Latency::off()), &mut buffer).unwrap());
         assert_eq!(log, (0..6).map(|n| format!("pread 1000 at {}", n * 1000)).collect::<Vec<_>>());
-        assert!(ring.bytes()[..6000] == whole);
+        assert!(buffer.bytes()[..6000] == whole);
     }
 
     #[test]
-    fn what_comes_short_goes_on_and_what_fails_is_told() {
+    fn short_transfers_continue_and_failures_are_reported() {
         let (dir, p) = (scratch(), pattern(1000, 1, 3));
         let path = dir.path().join("f");
-        let (mut file, ring) = ready("posix", &path, OpenMode::CreateNew, Direct::Off, &p);
-        let interrupted = Fate::Fails(libc::EINTR);
-        let mut write = |fates: &[Fate]| watched(fates, || file.write(Batches::new(ALL, &mut Latency::off()), &ring));
-        let (moved, log) = write(&[interrupted, Fate::Short(300), interrupted, Fate::Made]);
+        let (mut file, buffer) = open_prepared("posix", &path, OpenMode::CreateNew, Direct::Off, &p);
+        let interrupted = InjectedOutcome::Fails(libc::EINTR);
+        let mut write = |fates: &[InjectedOutcome]| {
+            with_recorded_syscalls(fates, || file.write(Batches::new(ALL, &mut Latency::off()), &buffer))
+        };
+        let (moved, log) = write(&[interrupted, InjectedOutcome::Short(300), interrupted, InjectedOutcome::Unchanged]);
         let all = ["1000 at 0", "1000 at 0", "700 at 300", "700 at 300", "1000 at 1000", "1000 at 2000"];
-        assert_eq!((moved.unwrap(), log), (3000, all.map(|told| format!("pwrite {told}")).to_vec()));
+        assert_eq!((moved.unwrap(), log), (3000, all.map(|details| format!("pwrite {details}")).to_vec()));
         assert!(std::fs::read(&path).unwrap() == content(3000));
-        for (errno, cause) in [(libc::ENOSPC, Cause::NoSpace), (libc::EDQUOT, Cause::NoSpace), (libc::EIO, Cause::Io)] {
-            let (moved, log) = write(&[Fate::Made, Fate::Short(10), Fate::Fails(errno)]);
+        for (errno, cause) in [
+            (libc::ENOSPC, FailureCause::NoSpace),
+            (libc::EDQUOT, FailureCause::NoSpace),
+            (libc::EIO, FailureCause::Io),
+        ] {
+            let (moved, log) =
+                write(&[InjectedOutcome::Unchanged, InjectedOutcome::Short(10), InjectedOutcome::Fails(errno)]);
             let error = moved.unwrap_err();
             assert_eq!((error.cause, error.offset_bytes, log.len()), (cause, Some(1010), 3), "{error}");
         }
-        let (moved, _) = write(&[Fate::Made, Fate::Short(0)]);
+        let (moved, _) = write(&[InjectedOutcome::Unchanged, InjectedOutcome::Short(0)]);
         let error = moved.unwrap_err();
-        let told = (error.cause, error.offset_bytes, error.expected_got_bytes);
-        assert_eq!(told, (Cause::Short, Some(1000), Some((1000, 0))));
-        assert_eq!(watched(&[Fate::Fails(libc::EIO)], || file.sync()).0.unwrap_err().cause, Cause::Io);
+        let details = (error.cause, error.offset_bytes, error.expected_got_bytes);
+        assert_eq!(details, (FailureCause::Short, Some(1000), Some((1000, 0))));
+        assert_eq!(
+            with_recorded_syscalls(&[InjectedOutcome::Fails(libc::EIO)], || file.sync()).0.unwrap_err().cause,
+            FailureCause::Io
+        );
 
-        let (mut file, mut ring) = ready("posix", &path, OpenMode::ReadOnly, Direct::Off, &p);
-        let mut read = |fates: &[Fate]| watched(fates, || file.read(Batches::new(ALL, &mut Latency::off()), &mut ring));
-        assert_eq!(read(&[interrupted, Fate::Short(1)]).0.unwrap(), 3000);
-        let error = read(&[Fate::Made, Fate::Made, Fate::Fails(libc::EIO)]).0.unwrap_err();
-        assert_eq!((error.cause, error.offset_bytes), (Cause::Io, Some(2000)));
-        let error = read(&[Fate::Short(0)]).0.unwrap_err();
-        assert_eq!((error.cause, error.expected_got_bytes), (Cause::Short, Some((1000, 0))));
+        let (mut file, mut buffer) = open_prepared("posix", &path, OpenMode::ReadOnly, Direct::Off, &p);
+        let mut read = |fates: &[InjectedOutcome]| {
+            with_recorded_syscalls(fates, || file.read(Batches::new(ALL, &mut Latency::off()), &mut buffer))
+        };
+        assert_eq!(read(&[interrupted, InjectedOutcome::Short(1)]).0.unwrap(), 3000);
+        let error = read(&[InjectedOutcome::Unchanged, InjectedOutcome::Unchanged, InjectedOutcome::Fails(libc::EIO)])
+            .0
+            .unwrap_err();
+        assert_eq!((error.cause, error.offset_bytes), (FailureCause::Io, Some(2000)));
+        let error = read(&[InjectedOutcome::Short(0)]).0.unwrap_err();
+        assert_eq!((error.cause, error.expected_got_bytes), (FailureCause::Short, Some((1000, 0))));
     }
 
     #[test]
     fn mmap_reserves_what_it_stores_and_syncs() {
         let (dir, p) = (scratch(), pattern(5000, 1, 3));
         let path = dir.path().join("f");
-        let (mut file, ring) = ready("mmap", &path, OpenMode::CreateNew, Direct::Off, &p);
+        let (mut file, buffer) = open_prepared("mmap", &path, OpenMode::CreateNew, Direct::Off, &p);
         let batch = Batch { first_call: 1, calls: 2 };
-        let (_, log) = watched(&[], || {
+        let (_, log) = with_recorded_syscalls(&[], || {
             file.preallocate(Batch { first_call: 0, calls: 1 }).unwrap();
             file.preallocate(batch).unwrap();
-            file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap();
+            file.write(Batches::new(batch, &mut Latency::off()), &buffer).unwrap();
             file.sync().unwrap();
         });
         let rooms = ["fallocate 0 0 5000", "fallocate 0 5000 10000"];
         if log.iter().any(|line| line.starts_with("fallocate 0")) {
             assert_eq!(log, [rooms[0], rooms[1], "fsync"]);
         }
-        let (refused, _) = watched(&[Fate::Fails(libc::ENOSPC)], || file.preallocate(ALL));
-        assert_eq!(refused.map_or_else(|error| error.cause, |_| Cause::NoSpace), Cause::NoSpace);
-        assert_eq!(watched(&[Fate::Fails(libc::EIO)], || file.sync()).0.unwrap_err().cause, Cause::Io);
+        let (refused, _) = with_recorded_syscalls(&[InjectedOutcome::Fails(libc::ENOSPC)], || file.preallocate(ALL));
+        assert_eq!(refused.map_or_else(|error| error.cause, |_| FailureCause::NoSpace), FailureCause::NoSpace);
+        assert_eq!(
+            with_recorded_syscalls(&[InjectedOutcome::Fails(libc::EIO)], || file.sync()).0.unwrap_err().cause,
+            FailureCause::Io
+        );
         drop(file);
         assert_eq!(std::fs::read(&path).unwrap().len(), 15_000);
     }
 
-    /// Sectors as a whole past the page cache, what is left of the last one with the sync, and the file as long as its data.
+    /// Whole sectors are written directly, the rest of the last one with the sync, and the file is as long as its data.
     #[test]
     fn direct_writes_keep_the_last_sector_for_the_sync() {
         let (dir, p) = (scratch(), pattern(5000, 1, 3));
         let path = dir.path().join("f");
-        let (mut file, ring) = ready("posix", &path, OpenMode::CreateNew, Direct::Auto, &p);
-        let (moved, written) = watched(&[], || file.write(Batches::new(ALL, &mut Latency::off()), &ring));
+        let (mut file, buffer) = open_prepared("posix", &path, OpenMode::CreateNew, Direct::Auto, &p);
+        let (moved, written) =
+            with_recorded_syscalls(&[], || file.write(Batches::new(ALL, &mut Latency::off()), &buffer));
         assert_eq!(moved.unwrap(), 15_000);
         if !written.iter().any(|line| line.starts_with("direct")) {
             println!("SKIPPED: no direct I/O in {}", dir.path().display());
             return;
         }
         assert!(written.iter().all(|line| line.starts_with("direct pwrite ")), "{written:?}");
-        let ((), synced) = watched(&[], || file.sync().unwrap());
+        let ((), synced) = with_recorded_syscalls(&[], || file.sync().unwrap());
         assert_eq!(synced.last().map(String::as_str), Some("fsync"), "{synced:?}");
         assert!(synced.iter().any(|line| line.starts_with("direct pwrite ")), "{synced:?}");
         file.close().unwrap();
         assert!(std::fs::read(&path).unwrap() == content(15_000));
 
-        let mut file = ready("posix", &path, OpenMode::Update, Direct::Auto, &p).0;
-        file.write(Batches::new(ALL, &mut Latency::off()), &ring).unwrap();
-        // The sector is read first: its rest is not ours.
-        let failed = watched(&[Fate::Fails(libc::EIO)], || file.sync()).0.unwrap_err();
-        assert_eq!(failed.cause, Cause::Io, "{failed}");
+        let mut file = open_prepared("posix", &path, OpenMode::Update, Direct::Auto, &p).0;
+        file.write(Batches::new(ALL, &mut Latency::off()), &buffer).unwrap();
+        // The sector is read first, because it contains other bytes.
+        let failed = with_recorded_syscalls(&[InjectedOutcome::Fails(libc::EIO)], || file.sync()).0.unwrap_err();
+        assert_eq!(failed.cause, FailureCause::Io, "{failed}");
     }
 }

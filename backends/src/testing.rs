@@ -1,4 +1,4 @@
-//! What the tests of the drivers share: scratch files on a real file system, patterns, data that can be told apart.
+//! Shared by the tests of the drivers: scratch files on a real file system, patterns, distinguishable data.
 
 use std::path::Path;
 
@@ -6,12 +6,11 @@ use beff_ffi::Comm;
 use tempfile::TempDir;
 
 use crate::{
-    driver, BackendError, CallForm, Direct, DriverOptions, DriverRow, FilePath, OpenFile, OpenMode, OpenRequest, Parts,
-    Pattern, Result, Ring,
+    driver, AccessPattern, BackendError, CallForm, Direct, DriverOptions, DriverRow, FilePath, OpenFile, OpenMode,
+    OpenRequest, RankPartition, Result, TransferBuffer,
 };
 
-/// A directory that goes away; under TMPDIR if that is set, else beside the test binary, where direct I/O works more
-/// often than in /tmp.
+/// A temporary directory: under TMPDIR if it is set, else next to the test binary, where direct I/O is supported more often than in /tmp.
 pub(crate) fn scratch() -> TempDir {
     if std::env::var_os("TMPDIR").is_some() {
         return tempfile::tempdir().unwrap();
@@ -20,30 +19,29 @@ pub(crate) fn scratch() -> TempDir {
     tempfile::tempdir_in(binary.parent().unwrap()).unwrap()
 }
 
-/// A contiguous pattern from offset 0.
-pub(crate) fn pattern(chunk_bytes: u64, chunks_per_call: u64, max_calls: u64) -> Pattern {
-    Pattern::private(chunk_bytes, chunks_per_call, max_calls)
+pub(crate) fn pattern(chunk_bytes: u64, chunks_per_call: u64, max_calls: u64) -> AccessPattern {
+    AccessPattern::private(chunk_bytes, chunks_per_call, max_calls)
 }
 
-/// Rank `rank` of three, chunks side by side.
-pub(crate) fn scattered(rank: u64) -> Pattern {
-    Pattern {
+/// Rank `rank` of three, with interleaved chunks.
+pub(crate) fn interleaved_pattern(rank: u64) -> AccessPattern {
+    AccessPattern {
         origin_bytes: 100,
         base_bytes: 100 + rank * 1032,
         stride_bytes: 3 * 1032,
         rank,
         ranks: 3,
         rank_distance_bytes: 1032,
-        parts: Parts::Equal,
+        partition: RankPartition::Equal,
         form: CallForm::default(),
         ..pattern(1032, 2, 10)
     }
 }
 
-/// Fills a ring with the stream of `seed`: the byte at index i belongs to stream position i modulo the period.
-pub(crate) fn fill(ring: &mut Ring, seed: u64) {
-    let period = ring.period_bytes();
-    for (i, byte) in ring.bytes_mut().iter_mut().enumerate() {
+/// Fills a transfer buffer with the stream of `seed`: the byte at index i has stream position i modulo the period.
+pub(crate) fn fill_stream(buffer: &mut TransferBuffer, seed: u64) {
+    let period = buffer.period_bytes();
+    for (i, byte) in buffer.bytes_mut().iter_mut().enumerate() {
         *byte = stream_byte(seed, i as u64, period);
     }
 }
@@ -52,7 +50,7 @@ pub(crate) fn fill(ring: &mut Ring, seed: u64) {
 pub(crate) fn stream_byte(seed: u64, position: u64, period: u64) -> u8 {
     let position = position % period;
     let word = (seed << 32 | (position / 8)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    // Never the poison 0.
+    // Never 0, which marks unwritten bytes.
     word.to_le_bytes()[(position % 8) as usize] | 1
 }
 
@@ -79,18 +77,18 @@ pub(crate) fn open_row(
         return None;
     }
     let options = DriverOptions { direct, queue_depth, ..DriverOptions::default() };
-    // A rank that is alone agrees with itself without MPI.
+    // A single rank agrees without MPI.
     let held = FilePath::of(path).map_err(|e| BackendError::from_io("open", path, None, &e));
     Some(held.and_then(|path| {
-        let request = OpenRequest { path: &path, mode, comm: &Comm::own(), hints: &[] };
-        (row.make)(&options).open(&request)
+        let request = OpenRequest { path: &path, mode, comm: &Comm::comm_self(), hints: &[] };
+        (row.create)(&options).open(&request)
     }))
 }
 
-/// What a thread of [`with_little_lockable_memory`] may lock.
+/// Maximum lockable memory of a thread of [`with_little_lockable_memory`].
 pub(crate) const LOCKABLE_BYTES: u64 = 6 << 20;
 
-/// Runs `work` in a thread that cannot register more memory with the kernel than [`LOCKABLE_BYTES`].
+/// Runs `work` in a thread that can register at most [`LOCKABLE_BYTES`] with the kernel.
 pub(crate) fn with_little_lockable_memory(work: impl FnOnce() + Send) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is one struct rlimit, read and written; lowering the soft limit is always allowed.
@@ -107,12 +105,12 @@ pub(crate) fn with_little_lockable_memory(work: impl FnOnce() + Send) {
     });
 }
 
-/// Gives up the right to lock any amount of memory, for this thread alone.
+/// Drops the capability to lock any amount of memory, for this thread only.
 fn drop_cap_ipc_lock() {
     const CAP_IPC_LOCK: u32 = 14;
     let mut header = [0x2008_0522_u32, 0];
     let mut sets = [[0_u32; 3]; 2];
-    // SAFETY: header and sets have the layout of capget(2) and capset(2), version 3: two words, and twice three words.
+    // SAFETY: header and sets have the layout of capget(2) and capset(2), version 3: two words, and two times three words.
     unsafe {
         assert_eq!(libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()), 0);
         sets[0][0] &= !(1 << CAP_IPC_LOCK);

@@ -143,7 +143,7 @@ def two_phase(arguments, directory):
         share = lambda value: 100 * statistics.median(value(record) / seconds(record) for record in ours)
         decide, room, sync = (
             share(lambda record, part=part: record["intervals"][part])
-            for part in ("decide_seconds", "room_seconds", "sync_seconds")
+            for part in ("decide_seconds", "preallocate_seconds", "sync_seconds")
         )
         cost = share(lambda record: record["decision_cost_seconds"])
         print(
@@ -164,7 +164,7 @@ def decisions(arguments, directory):
                 result = launch(arguments, directory, ranks, ["--backend", backend])
                 for record in result["patterns"]:
                     if record["calls"] and seconds(record) > 0:
-                        parts = record["decision_cost_seconds"], record["intervals"]["decide_seconds"], record["held_up_seconds"]
+                        parts = record["decision_cost_seconds"], record["intervals"]["decide_seconds"], record["imbalance_seconds"]
                         shares.setdefault(backend, []).append(([100 * value / seconds(record) for value in parts], record))
         for backend, found in shares.items():
             most = lambda ordered: ordered[max(0, math.ceil(0.95 * len(ordered)) - 1)]

@@ -1,66 +1,75 @@
-//! The rows of the table, and what they come to together.
+//! Rows of the table, and their summary by method.
 
 use beff_raw::frame::units::{format_size, MIB};
 
-use crate::sides::{Access, Method, Room};
-use crate::statistics::{median, Estimate};
+use crate::sides::{FileWorkload, IoMethod, PreallocationPolicy};
+use crate::statistics::{median, MedianEstimate};
 
-/// Blocks of common file systems.
+/// Block size of common file systems.
 const BLOCK_BYTES: u64 = 4096;
 
-/// One row of the table.
-pub struct Row {
-    pub method: Method,
+pub struct ComparedCase {
+    pub method: IoMethod,
     pub chunk_bytes: u64,
-    pub access: Access,
-    pub room: Room,
-    /// Processes.
+    pub access: FileWorkload,
+    pub preallocation: PreallocationPolicy,
     pub jobs: u32,
-    /// They have one file, of which each has a segment.
+    /// The processes have a segment each of one file.
     pub shared: bool,
 }
 
-impl Row {
-    /// Beside fio: every chunk, access, policy of room and number of processes. Files that are rewritten and read were made with the same
-    /// policy before.
-    pub fn beside_fio(m_part_bytes: u64, jobs: &[u32]) -> Vec<Self> {
+impl ComparedCase {
+    /// Rows of the comparison with fio: every chunk, access, preallocation policy and number of processes. Files for rewrites and reads
+    /// were written with the same policy.
+    pub fn for_fio(m_part_bytes: u64, jobs: &[u32]) -> Vec<Self> {
         let mut rows = Vec::new();
-        for method in [Method::UringDirect, Method::PosixDirect, Method::PosixBuffered] {
+        for method in [IoMethod::UringDirect, IoMethod::PosixDirect, IoMethod::PosixBuffered] {
             for chunk_bytes in chunks(m_part_bytes) {
                 for &jobs in jobs {
-                    let row = |access, room| Self { method, chunk_bytes, access, room, jobs, shared: false };
-                    let rooms = [Room::None, Room::Size, Room::Native];
-                    if method == Method::PosixBuffered {
-                        rows.push(row(Access::Write, Room::Default));
-                        rows.extend([row(Access::Write, Room::None)]);
+                    let row = |access, policy| Self {
+                        method,
+                        chunk_bytes,
+                        access,
+                        preallocation: policy,
+                        jobs,
+                        shared: false,
+                    };
+                    let rooms = [PreallocationPolicy::None, PreallocationPolicy::Size, PreallocationPolicy::Native];
+                    if method == IoMethod::PosixBuffered {
+                        rows.push(row(FileWorkload::Write, PreallocationPolicy::Default));
+                        rows.extend([row(FileWorkload::Write, PreallocationPolicy::None)]);
                     } else {
-                        rows.push(row(Access::Write, Room::Default));
-                        rows.extend(rooms.map(|room| row(Access::Write, room)));
-                        rows.extend((chunk_bytes < BLOCK_BYTES).then(|| row(Access::Write, Room::Zeros)));
+                        rows.push(row(FileWorkload::Write, PreallocationPolicy::Default));
+                        rows.extend(rooms.map(|policy| row(FileWorkload::Write, policy)));
+                        rows.extend(
+                            (chunk_bytes < BLOCK_BYTES).then(|| row(FileWorkload::Write, PreallocationPolicy::Zeros)),
+                        );
                     }
-                    rows.extend(rooms.map(|room| row(Access::Rewrite, room)));
-                    rows.extend(rooms.map(|room| row(Access::Read, room)));
+                    rows.extend(rooms.map(|policy| row(FileWorkload::Rewrite, policy)));
+                    rows.extend(rooms.map(|policy| row(FileWorkload::Read, policy)));
                 }
             }
         }
         rows
     }
 
-    /// Beside IOR: through the page cache, each process in its segment or in its file.
-    pub fn beside_ior(m_part_bytes: u64, jobs: &[u32]) -> Vec<Self> {
+    /// Rows of the comparison with IOR: through the page cache, each process in its segment or in its file.
+    pub fn for_ior(m_part_bytes: u64, jobs: &[u32]) -> Vec<Self> {
         let mut rows = Vec::new();
         for shared in [true, false] {
             for chunk_bytes in chunks(m_part_bytes) {
                 for &jobs in jobs {
                     let row = |access| Self {
-                        method: Method::PosixBuffered,
+                        method: IoMethod::PosixBuffered,
                         chunk_bytes,
                         access,
-                        room: Room::None,
+                        preallocation: PreallocationPolicy::None,
                         jobs,
                         shared,
                     };
-                    rows.extend([Access::Write, Access::Rewrite, Access::Read, Access::Cached].map(row));
+                    rows.extend(
+                        [FileWorkload::Write, FileWorkload::Rewrite, FileWorkload::Read, FileWorkload::Cached].map(row),
+                    );
                 }
             }
         }
@@ -74,7 +83,7 @@ impl Row {
             "{:<15} {size:<7} {:<8} {:<7} x{}{shared}",
             self.method.name(),
             self.access.name(),
-            self.room.name(),
+            self.preallocation.name(),
             self.jobs
         )
     }
@@ -86,26 +95,27 @@ fn chunks(m_part_bytes: u64) -> Vec<u64> {
     chunks
 }
 
-/// The rows that were measured, by method.
+/// Ratios of the measured rows, by method.
 #[derive(Default)]
-pub struct Tally(Vec<(&'static str, Estimate)>);
+pub struct MethodRatios(Vec<(&'static str, MedianEstimate)>);
 
-impl Tally {
-    pub fn add(&mut self, method: Method, ratio: Estimate) {
+impl MethodRatios {
+    pub fn add(&mut self, method: IoMethod, ratio: MedianEstimate) {
         self.0.push((method.name(), ratio));
     }
 
-    /// A line for each method: cells, how many are below 1 by their interval, and the median of the ratios.
+    /// One line per method: cells, number of cells whose interval is below 1, and the median of the ratios.
     pub fn lines(&self) -> Vec<String> {
         let mut names: Vec<&str> = self.0.iter().map(|(name, _)| *name).collect();
         names.dedup();
         let line = |name: &str| {
-            let own: Vec<Estimate> = self.0.iter().filter(|(of, _)| *of == name).map(|(_, ratio)| *ratio).collect();
+            let own: Vec<MedianEstimate> =
+                self.0.iter().filter(|(of, _)| *of == name).map(|(_, ratio)| *ratio).collect();
             let number = |verdict: &str| own.iter().filter(|ratio| ratio.verdict() == verdict).count();
-            let ratios: Vec<f64> = own.iter().map(|ratio| ratio.middle).collect();
+            let ratios: Vec<f64> = own.iter().map(|ratio| ratio.median).collect();
             let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
             format!(
-                "{name}: {} cells, {} below 1.0 by interval, {} not told from 1.0, {} above; median {:.3}, least {least:.3}",
+                "{name}: {} cells, {} below 1.0 by interval, {} undecided, {} above; median {:.3}, least {least:.3}",
                 own.len(),
                 number("BEHIND"),
                 number("equal"),

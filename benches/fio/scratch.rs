@@ -1,4 +1,4 @@
-//! The files both sides work on, and the state they start from.
+//! Files of both sides, and their initial state.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,21 +6,20 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{posix_fadvise, posix_fallocate, PosixFadviseAdvice};
 
-use crate::sides::Room;
+use crate::sides::PreallocationPolicy;
 
-/// Bytes written at once when a file is laid out.
-const STEP_BYTES: usize = 8 << 20;
+/// Bytes per write call when a file is created.
+const WRITE_BYTES: usize = 8 << 20;
 
-/// A directory of its own, removed at the end.
+/// Private directory, removed at the end.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct ScratchDirectory(PathBuf);
 
-impl Scratch {
-    /// Makes it below `parent`.
+impl ScratchDirectory {
     pub fn new(parent: &Path) -> io::Result<Self> {
         let path = parent.join(format!("beff-raw-fio-{}", std::process::id()));
         fs::create_dir(&path).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
-        // One way of naming it for both sides.
+        // Both sides use the same path.
         Ok(Self(path.canonicalize()?))
     }
 
@@ -28,20 +27,22 @@ impl Scratch {
         &self.0
     }
 
-    /// A file that rewrites and reads of both sides share: written once, so that it lies in the same place for both. Room was made for it
-    /// as the row says.
-    pub fn make_base(&self, path: &Path, bytes: u64, room: Room) -> io::Result<()> {
-        let mut step = vec![0; STEP_BYTES];
-        noise(&mut step);
+    /// Creates the file that rewrites and reads of both sides share: written once, so that its physical location is the same for both,
+    /// after preallocation by the policy of the row.
+    pub fn create_base_file(&self, path: &Path, bytes: u64, policy: PreallocationPolicy) -> io::Result<()> {
+        let mut step = vec![0; WRITE_BYTES];
+        fill_random(&mut step);
         let mut file = File::create_new(path)?;
-        match room {
-            Room::None => {}
-            Room::Size => file.set_len(bytes)?,
-            Room::Default | Room::Native | Room::Zeros => posix_fallocate(&file, 0, bytes as i64)?,
+        match policy {
+            PreallocationPolicy::None => {}
+            PreallocationPolicy::Size => file.set_len(bytes)?,
+            PreallocationPolicy::Default | PreallocationPolicy::Native | PreallocationPolicy::Zeros => {
+                posix_fallocate(&file, 0, bytes as i64)?
+            }
         }
         let mut left = bytes;
         while left > 0 {
-            let now = left.min(STEP_BYTES as u64);
+            let now = left.min(WRITE_BYTES as u64);
             file.write_all(&step[..now as usize])?;
             left -= now;
         }
@@ -49,7 +50,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         if let Err(e) = fs::remove_dir_all(&self.0) {
             eprintln!("{} could not be removed: {e}", self.0.display());
@@ -57,8 +58,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Bytes that neither compress nor repeat within a block.
-pub fn noise(bytes: &mut [u8]) {
+/// Fills a buffer with bytes that neither compress nor repeat within a block.
+pub fn fill_random(bytes: &mut [u8]) {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     for word in bytes.chunks_mut(8) {
         state ^= state << 13;
@@ -68,13 +69,13 @@ pub fn noise(bytes: &mut [u8]) {
     }
 }
 
-/// Reads a file through the page cache, so that its pages are there.
-pub fn fill_pages(path: &Path) -> io::Result<()> {
+/// Reads a file through the page cache, so that its pages are resident.
+pub fn populate_page_cache(path: &Path) -> io::Result<()> {
     io::copy(&mut File::open(path)?, &mut io::sink()).map(drop)
 }
 
-/// Writes back and drops the pages of a file. What a read then takes from the device shows that it worked.
-pub fn drop_pages(path: &Path) -> io::Result<()> {
+/// Writes back and drops the pages of a file. The device traffic of a later read shows that it worked.
+pub fn drop_page_cache(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     file.sync_all()?;
     posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).map_err(io::Error::from)

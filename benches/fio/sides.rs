@@ -6,28 +6,28 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use beff_backends::{
-    driver, Batch, Batches, Calibrated, Direct, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode,
-    OpenRequest, Pattern, Preallocate, Ring,
+    driver, AccessPattern, Batch, Batches, CalibratedDepth, Direct, Direction, DriverOptions, FilePath, Latency,
+    OpenFile, OpenMode, OpenRequest, Preallocate, TransferBuffer,
 };
 use beff_ffi::Comm;
 use beff_raw::b_eff_io::config::Termination;
-use beff_raw::b_eff_io::run::batching::{next, CallsEnd, Limits, Progress, Step};
+use beff_raw::b_eff_io::run::batching::{next, BatchDecision, CallsEnd, LoopLimits, LoopProgress};
 use serde::{Deserialize, Serialize};
 
-use crate::device::Traffic;
+use crate::device::DiskTraffic;
 use crate::ior::file_of_process;
-use crate::scratch::noise;
-use crate::{worker, Failure};
+use crate::scratch::fill_random;
+use crate::{worker, BenchError};
 
-/// How bytes move.
+/// Backend and caching of the transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Method {
+pub enum IoMethod {
     UringDirect,
     PosixDirect,
     PosixBuffered,
 }
 
-impl Method {
+impl IoMethod {
     pub fn name(self) -> &'static str {
         match self {
             Self::UringDirect => "uring direct",
@@ -37,21 +37,21 @@ impl Method {
     }
 }
 
-/// What is done with the file.
+/// Access to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Access {
-    /// Of a file that is new and empty.
+pub enum FileWorkload {
+    /// To a new, empty file.
     Write,
-    /// Of a file that is there in full length.
+    /// To a file of full length.
     Rewrite,
-    /// None of its pages is in the cache.
+    /// Without pages in the cache.
     Read,
-    /// All of them are.
+    /// With all pages in the cache.
     Cached,
 }
 
-impl Access {
-    /// Moves bytes out of the file.
+impl FileWorkload {
+    /// True for transfers from the file.
     pub fn is_read(self) -> bool {
         matches!(self, Self::Read | Self::Cached)
     }
@@ -66,31 +66,30 @@ impl Access {
     }
 }
 
-/// Who works.
+/// Measured program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Contender {
     Ours = 0,
-    /// fio, or IOR.
     Other = 1,
-    /// Our driver without room, in rows that have some.
-    Before = 2,
+    /// Our driver without preallocation, in rows with preallocation.
+    WithoutPreallocation = 2,
 }
 
-/// Room in a new file, on both sides.
+/// Preallocation of a new file, on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Room {
-    /// What each side does unless told: ours `auto`, fio's `native`.
+pub enum PreallocationPolicy {
+    /// Default of each side: ours `auto`, fio's `native_families`.
     Default,
     None,
     /// ftruncate; fio's `truncate`.
     Size,
-    /// fallocate; fio's `native`, which is its default.
+    /// fallocate; fio's `native_families` (its default).
     Native,
-    /// Zeros written before; fio has no such policy, its `native` stands beside.
+    /// Zeros written in advance; fio has no such policy and is measured with `native_families`.
     Zeros,
 }
 
-impl Room {
+impl PreallocationPolicy {
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -110,63 +109,61 @@ impl Room {
     }
 }
 
-impl From<Room> for Preallocate {
-    fn from(room: Room) -> Self {
-        match room {
-            Room::Default => Self::Auto,
-            Room::None => Self::Off,
-            Room::Size => Self::Size,
-            Room::Native => Self::Native,
-            Room::Zeros => Self::Zeros,
+impl From<PreallocationPolicy> for Preallocate {
+    fn from(policy: PreallocationPolicy) -> Self {
+        match policy {
+            PreallocationPolicy::Default => Self::Auto,
+            PreallocationPolicy::None => Self::Off,
+            PreallocationPolicy::Size => Self::Size,
+            PreallocationPolicy::Native => Self::Native,
+            PreallocationPolicy::Zeros => Self::Zeros,
         }
     }
 }
 
-/// The work, equal for both sides.
+/// Work of a row, equal for both sides.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Work {
+pub struct JobDescription {
     pub fio: PathBuf,
-    /// The other side in place of fio.
+    /// IOR instead of fio.
     pub ior: Option<PathBuf>,
     pub path: PathBuf,
-    pub method: Method,
-    pub access: Access,
+    pub method: IoMethod,
+    pub access: FileWorkload,
     /// Before writes of a new file.
-    pub room: Room,
+    pub preallocation: PreallocationPolicy,
     pub chunk_bytes: u64,
-    /// Of each file.
+    /// Per file.
     pub chunks: u64,
-    /// Processes, with a file or a segment each.
+    /// Processes with one file or segment each.
     pub jobs: u32,
     /// Segments of one file.
     pub shared: bool,
-    /// Processes of ours have a session each, as those of fio.
+    /// Our processes have one session each, as those of fio.
     pub sessions: bool,
-    /// Our operations in flight at most.
+    /// Our maximum number of operations in flight.
     pub depth: u32,
-    /// Ours submitted and waited for together.
+    /// Our operations per submission and wait.
     pub batch: u32,
-    /// The same of fio.
     pub fio_depth: u32,
     pub fio_batch: u32,
-    /// Memory of our side.
-    pub ring_bytes: u64,
-    /// Our largest operation of io_uring; None: a chunk is one.
+    /// Size of our transfer buffer.
+    pub buffer_bytes: u64,
+    /// Our maximum io_uring operation; None: one per chunk.
     pub operation_bytes: Option<u64>,
 }
 
-impl Work {
-    /// Of all files.
+impl JobDescription {
+    /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.job_bytes() * u64::from(self.jobs)
     }
 
-    /// Of one process.
     pub fn job_bytes(&self) -> u64 {
         self.chunk_bytes * self.chunks
     }
 
-    /// One for each job: the same one where they share it.
+    /// One path per job, the same for all if the file is shared.
     pub fn paths(&self) -> Vec<PathBuf> {
         let own = |job: u32| match &self.ior {
             Some(_) => file_of_process(&self.path, job),
@@ -187,51 +184,54 @@ impl Work {
     }
 
     fn is_direct(&self) -> bool {
-        self.method != Method::PosixBuffered
+        self.method != IoMethod::PosixBuffered
     }
 
-    /// True if fio syncs within its own time. Its io_uring engine leaves `end_fsync` out without a word when more than
-    /// one completion is waited for (seen with 3.33), so there the file is synced after fio has ended, by the same call as on our side.
+    /// True if fio's own time includes the sync. Its io_uring engine silently ignores `end_fsync` when it waits for more than one
+    /// completion (seen with 3.33); there the file is synced after fio has ended, by the same call as on our side.
     fn fio_syncs(&self) -> bool {
-        !self.access.is_read() && self.method != Method::UringDirect
+        !self.access.is_read() && self.method != IoMethod::UringDirect
     }
 }
 
-/// One run of one side.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sample {
-    /// Time of the transfers; with the sync where that cannot be told apart.
+pub struct RunSample {
+    /// Time of the transfers, including the sync where it cannot be separated.
     pub transfer_seconds: f64,
-    /// Time of the sync, where it is known.
+    /// Time of the sync, where known.
     pub sync_seconds: f64,
-    /// What the device was asked for.
-    pub traffic: Option<Traffic>,
-    /// Processors kept busy by others meanwhile.
-    pub others: Option<f64>,
+    /// Traffic of the device.
+    pub traffic: Option<DiskTraffic>,
+    /// CPUs used by other processes meanwhile.
+    pub other_cpus: Option<f64>,
 }
 
-/// The driver: in this process, or in several.
-pub fn ours(work: &Work) -> Result<Sample, Failure> {
-    if work.shared && work.access == Access::Write {
+/// Measures our driver, in this process or in several.
+pub fn measure_ours(work: &JobDescription) -> Result<RunSample, BenchError> {
+    if work.shared && work.access == FileWorkload::Write {
         File::create_new(&work.path)?;
     }
     if work.jobs > 1 {
-        return worker::ours(work);
+        return worker::measure_ours(work);
     }
     let path = work.paths().swap_remove(0);
-    let (file, ring) = prepare_ours(work, &path, 0)?;
-    run_ours(work, file, ring)
+    let (file, buffer) = prepare_ours(work, &path, 0)?;
+    run_ours(work, file, buffer)
 }
 
-/// The driver, in batches as a run makes them. Open, registration and close are outside the time, as in fio; room is inside.
-pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Result<Sample, Failure> {
+/// Runs our driver in batches as in a run. Open, registration and close are not timed, as in fio; preallocation is.
+pub fn run_ours(
+    work: &JobDescription,
+    mut file: Box<dyn OpenFile>,
+    mut buffer: TransferBuffer,
+) -> Result<RunSample, BenchError> {
     let direction = work.direction();
     let mut latency = Latency::off();
-    let limits = Limits {
+    let limits = LoopLimits {
         max_calls: work.chunks,
         calls_end: CallsEnd::Count,
         time_seconds: None,
-        whole_seconds: None,
+        pattern_seconds: None,
         rounds: 1,
         time_is_guard: false,
         sync: None,
@@ -239,23 +239,23 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
         call_bytes_all_ranks: work.chunk_bytes,
         termination: Termination::Geometric,
     };
-    let mut progress = Progress::default();
+    let mut progress = LoopProgress::default();
     let begin = Instant::now();
-    while let Step::Run(calls) = next(&limits, &progress, progress.made()) {
+    while let BatchDecision::Run(calls) = next(&limits, &progress, progress.issued()) {
         let batch = Batch { first_call: progress.calls, calls };
         if file.protocol().pipelined {
-            flow(file.as_mut(), &mut ring, (direction, batch), &limits, &mut progress)?;
+            run_pipelined(file.as_mut(), &mut buffer, (direction, batch), &limits, &mut progress)?;
             continue;
         }
         let batch_begin = Instant::now();
         match direction {
             Direction::Write => {
                 file.preallocate(batch)?;
-                file.write(Batches::new(batch, &mut latency), &ring)?
+                file.write(Batches::new(batch, &mut latency), &buffer)?
             }
-            Direction::Read => file.read(Batches::new(batch, &mut latency), &mut ring)?,
+            Direction::Read => file.read(Batches::new(batch, &mut latency), &mut buffer)?,
         };
-        made(&mut progress, calls, batch_begin.elapsed().as_secs_f64());
+        add_batch(&mut progress, calls, batch_begin.elapsed().as_secs_f64());
     }
     let without_room = if direction == Direction::Write { file.trim()? } else { None };
     let transfer_seconds = begin.elapsed().as_secs_f64();
@@ -267,88 +267,91 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
         return Err(reason.into());
     }
     file.close()?;
-    Ok(Sample { transfer_seconds, sync_seconds: all_seconds - transfer_seconds, ..Sample::default() })
+    Ok(RunSample { transfer_seconds, sync_seconds: all_seconds - transfer_seconds, ..RunSample::default() })
 }
 
-fn made(progress: &mut Progress, calls: u64, seconds: f64) {
-    *progress = progress.and_batch(calls, seconds);
+fn add_batch(progress: &mut LoopProgress, calls: u64, seconds: f64) {
+    *progress = progress.with_batch(calls, seconds);
 }
 
-/// Batches that follow each other without an end between them, as far as there is room for them, as in the loop of a pattern.
-fn flow(
+/// Runs overlapping batches within the preallocated range, as the loop of a pattern does.
+fn run_pipelined(
     file: &mut dyn OpenFile,
-    ring: &mut Ring,
+    buffer: &mut TransferBuffer,
     (direction, batch): (Direction, Batch),
-    limits: &Limits,
-    progress: &mut Progress,
-) -> Result<(), Failure> {
+    limits: &LoopLimits,
+    progress: &mut LoopProgress,
+) -> Result<(), BenchError> {
     let begin = Instant::now();
     let most_calls = if direction == Direction::Write { file.preallocate(batch)? } else { u64::MAX };
-    let mut room_seconds = begin.elapsed().as_secs_f64();
+    let mut preallocate_seconds = begin.elapsed().as_secs_f64();
     let (mut newest, mut under_way_before, mut since) = (batch.calls, 0, Instant::now());
     let mut ask = |under_way: u64| {
         let ended = (newest + under_way_before).saturating_sub(under_way).max(1);
         let chunk_seconds = since.elapsed().as_secs_f64() / ended as f64;
-        made(progress, newest, room_seconds + chunk_seconds * newest as f64);
-        let Step::Run(calls) = next(limits, progress, progress.made()) else { return None };
+        add_batch(progress, newest, preallocate_seconds + chunk_seconds * newest as f64);
+        let BatchDecision::Run(calls) = next(limits, progress, progress.issued()) else { return None };
         if calls > most_calls.saturating_sub(progress.calls) {
             return None;
         }
-        (newest, under_way_before, since, room_seconds) = (calls, under_way, Instant::now(), 0.0);
+        (newest, under_way_before, since, preallocate_seconds) = (calls, under_way, Instant::now(), 0.0);
         Some(calls)
     };
     let mut latency = Latency::off();
     match direction {
-        Direction::Write => file.write(Batches::new(batch, &mut latency).followed_by(&mut ask), ring)?,
-        Direction::Read => file.read(Batches::new(batch, &mut latency).followed_by(&mut ask), ring)?,
+        Direction::Write => file.write(Batches::new(batch, &mut latency).with_next(&mut ask), buffer)?,
+        Direction::Read => file.read(Batches::new(batch, &mut latency).with_next(&mut ask), buffer)?,
     };
     Ok(())
 }
 
-/// What comes before the time: the file open and prepared, and the memory.
-pub fn prepare_ours(work: &Work, path: &Path, job: u32) -> Result<(Box<dyn OpenFile>, Ring), Failure> {
+/// Untimed preparation: opens and prepares the file and allocates the transfer buffer.
+pub fn prepare_ours(
+    work: &JobDescription,
+    path: &Path,
+    job: u32,
+) -> Result<(Box<dyn OpenFile>, TransferBuffer), BenchError> {
     let direction = work.direction();
-    let name = if work.method == Method::UringDirect { "uring" } else { "posix" };
+    let name = if work.method == IoMethod::UringDirect { "uring" } else { "posix" };
     let row = driver(name).ok_or("the driver is not in the table")?;
     let chunk_bytes = work.chunk_bytes;
     let operation_bytes = work.operation_bytes;
     let calibrated =
-        vec![Calibrated { direction, chunk_bytes, depth: work.depth, wait_for: work.batch, operation_bytes }];
+        vec![CalibratedDepth { direction, chunk_bytes, depth: work.depth, wait_for: work.batch, operation_bytes }];
     let direct = if work.is_direct() { Direct::Required } else { Direct::Off };
-    let preallocate = work.room.into();
+    let preallocate = work.preallocation.into();
     let options =
         DriverOptions { direct, queue_depth: work.depth, calibrated, preallocate, ..DriverOptions::default() };
-    let mut ring = Ring::new(work.ring_bytes, chunk_bytes.next_multiple_of(4096))?;
-    noise(ring.bytes_mut());
+    let mut buffer = TransferBuffer::new(work.buffer_bytes, chunk_bytes.next_multiple_of(4096))?;
+    fill_random(buffer.bytes_mut());
     let mode = match work.access {
-        // Whoever comes first makes it, outside the time.
-        Access::Write if work.shared => OpenMode::Update,
-        Access::Write => OpenMode::CreateNew,
-        Access::Rewrite => OpenMode::Update,
-        Access::Read | Access::Cached => OpenMode::ReadOnly,
+        // The file is created outside the timed region.
+        FileWorkload::Write if work.shared => OpenMode::Update,
+        FileWorkload::Write => OpenMode::CreateNew,
+        FileWorkload::Rewrite => OpenMode::Update,
+        FileWorkload::Read | FileWorkload::Cached => OpenMode::ReadOnly,
     };
-    let own = Comm::own();
+    let own = Comm::comm_self();
     let path = FilePath::of(path)?;
     let request = OpenRequest { path: &path, mode, comm: &own, hints: &[] };
-    let mut file = (row.make)(&options).open(&request)?;
+    let mut file = (row.create)(&options).open(&request)?;
     let base_bytes = if work.shared { u64::from(job) * work.job_bytes() } else { 0 };
-    let pattern = Pattern { base_bytes, ..Pattern::private(work.chunk_bytes, 1, work.chunks) };
+    let pattern = AccessPattern { base_bytes, ..AccessPattern::private(work.chunk_bytes, 1, work.chunks) };
     if let Some(reason) = file.support(&pattern).reason() {
         return Err(reason.into());
     }
-    file.prepare(&pattern, direction, &mut ring, &[])?;
-    Ok((file, ring))
+    file.prepare(&pattern, direction, &mut buffer, &[])?;
+    Ok((file, buffer))
 }
 
-/// The version as the program tells it.
 pub fn fio_version(fio: &Path) -> std::io::Result<String> {
     let output = Command::new(fio).arg("--version").output()?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// fio with everything off that is not the transfer itself: clock readings for each operation, filling and scrambling of
-/// buffers, its own dropping of the cache.
-fn fio_arguments(work: &Work) -> Vec<String> {
+/// Arguments of fio, with everything off but the transfer: clock readings per operation, filling and scrambling of buffers, and dropping of
+/// the cache.
+fn fio_arguments(work: &JobDescription) -> Vec<String> {
     let (depth, batch) = (work.fio_depth, work.fio_batch);
     let mut words = vec![
         "--name=beff".into(),
@@ -356,7 +359,7 @@ fn fio_arguments(work: &Work) -> Vec<String> {
         format!("--bs={}", work.chunk_bytes),
         format!("--rw={}", if work.access.is_read() { "read" } else { "write" }),
         format!("--direct={}", u8::from(work.is_direct())),
-        format!("--overwrite={}", u8::from(work.access == Access::Rewrite)),
+        format!("--overwrite={}", u8::from(work.access == FileWorkload::Rewrite)),
         format!("--end_fsync={}", u8::from(work.fio_syncs())),
     ];
     if work.jobs == 1 {
@@ -365,13 +368,13 @@ fn fio_arguments(work: &Work) -> Vec<String> {
         words.push(format!("--filename_format={}.$jobnum", work.path.display()));
         words.extend([format!("--numjobs={}", work.jobs), "--group_reporting=1".into()]);
     }
-    words.push(format!("--fallocate={}", work.room.of_fio()));
-    // A process for each job, as our side has them.
+    words.push(format!("--fallocate={}", work.preallocation.of_fio()));
+    // One process per job, as on our side.
     words.extend((work.jobs == 1).then(|| "--thread".to_owned()));
     let fixed = "--invalidate=0 --gtod_reduce=1 --refill_buffers=0 --zero_buffers=0 \
                  --scramble_buffers=0 --output-format=json";
     words.extend(fixed.split_whitespace().map(str::to_owned));
-    if work.method == Method::UringDirect {
+    if work.method == IoMethod::UringDirect {
         words.extend([
             "--ioengine=io_uring".into(),
             "--fixedbufs=1".into(),
@@ -387,10 +390,10 @@ fn fio_arguments(work: &Work) -> Vec<String> {
     words
 }
 
-/// fio as a program of its own. Its time begins when its files are open and its memory is registered, and ends with the last completion, or with
-/// its sync.
-pub fn fio(work: &Work) -> Result<Sample, Failure> {
-    // glibc's malloc then asks for huge pages, as our memory does: they decide how large requests to the device can be.
+/// Measures fio as a separate program. Its time begins when its files are open and its memory is registered, and ends with the last
+/// completion, or with its sync.
+pub fn measure_fio(work: &JobDescription) -> Result<RunSample, BenchError> {
+    // With this glibc's malloc requests huge pages, as our transfer buffer does: they bound the size of device requests.
     let huge = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
     let output = Command::new(&work.fio).args(fio_arguments(work)).env(huge.0, huge.1).stdin(Stdio::null()).output()?;
     let mut sync_seconds = 0.0;
@@ -401,10 +404,10 @@ pub fn fio(work: &Work) -> Result<Sample, Failure> {
         sync_seconds = begin.elapsed().as_secs_f64();
     }
     let said = String::from_utf8_lossy(&output.stdout);
-    // Notes may stand before the document.
+    // Notes may precede the document.
     let document = said.find('{').map_or("", |at| &said[at..]);
     let document: serde_json::Value = serde_json::from_str(document)
-        .map_err(|e| format!("fio gave no JSON ({e}): {said}{}", String::from_utf8_lossy(&output.stderr)))?;
+        .map_err(|e| format!("fio printed no JSON ({e}): {said}{}", String::from_utf8_lossy(&output.stderr)))?;
     let job = &document["jobs"][0];
     let side = &job[if work.access.is_read() { "read" } else { "write" }];
     let (error, bytes) = (job["error"].as_i64(), side["io_bytes"].as_u64());
@@ -412,7 +415,7 @@ pub fn fio(work: &Work) -> Result<Sample, Failure> {
         let (said, status) = (String::from_utf8_lossy(&output.stderr), output.status);
         return Err(format!("fio moved {bytes:?} of {} bytes, error {error:?}, {status}: {said}", work.bytes()).into());
     }
-    let milliseconds = side["runtime"].as_f64().ok_or("fio gave no runtime")?;
-    // Rounded up to whole ms: half of one too much on average.
-    Ok(Sample { transfer_seconds: ((milliseconds - 0.5) / 1e3).max(1e-4), sync_seconds, ..Sample::default() })
+    let milliseconds = side["runtime"].as_f64().ok_or("fio reported no runtime")?;
+    // fio rounds up to whole ms: half a ms too much on average.
+    Ok(RunSample { transfer_seconds: ((milliseconds - 0.5) / 1e3).max(1e-4), sync_seconds, ..RunSample::default() })
 }

@@ -1,22 +1,22 @@
-//! What pairs tell: the median of their ratios and how sure it is.
+//! Median of the ratios of pairs, with a confidence interval.
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 10_000;
 
-/// A median with its 95 % interval.
+/// Median with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug)]
-pub struct Estimate {
-    pub middle: f64,
+pub struct MedianEstimate {
+    pub median: f64,
     pub low: f64,
     pub high: f64,
 }
 
-impl Estimate {
-    /// Median and percentile bootstrap of it. The same values give the same interval.
+impl MedianEstimate {
+    /// Median with its percentile bootstrap interval; deterministic for equal values.
     pub fn of(values: &[f64]) -> Self {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut draw = || {
-            // xorshift64: good enough to pick one of a few pairs.
+            // xorshift64 suffices to pick one of a few pairs.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
@@ -26,10 +26,10 @@ impl Estimate {
             (0..RESAMPLES).map(|_| median(&(0..values.len()).map(|_| draw()).collect::<Vec<_>>())).collect();
         medians.sort_by(f64::total_cmp);
         let at = |share: f64| medians[((RESAMPLES - 1) as f64 * share).round() as usize];
-        Self { middle: median(values), low: at(0.025), high: at(0.975) }
+        Self { median: median(values), low: at(0.025), high: at(0.975) }
     }
 
-    /// What a ratio says: `equal` when its interval spans 1.
+    /// Classifies a ratio: `equal` if its interval contains 1.
     pub fn verdict(&self) -> &'static str {
         if self.low > 1.0 {
             "ahead"
@@ -41,7 +41,7 @@ impl Estimate {
     }
 }
 
-/// The middle value; the mean of the two middle ones.
+/// Median; of an even number the mean of the two middle values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

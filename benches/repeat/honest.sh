@@ -20,7 +20,7 @@ again() {
         def shown: . * 100 | round / 100;
         [inputs | . as $run | (.derived.intervals.values[0] // null) as $i
             | {file: input_filename, value: (.derived.systems[0].values["release_" + (.config.release | sub("[.]"; "_"))]),
-               low: $i.low, high: $i.high, repeats: ($run.repeats | length), pooled: $i.pooled_share,
+               low: $i.low, high: $i.high, repeats: ($run.repetitions | length), pooled: $i.pooled_share,
                types: [.derived.types[] as $t | .derived.intervals.types[]
                    | select(.access == $t.access and .pattern_type == $t.pattern_type)
                    | {name: "\(.access) \(.pattern_type)", value: $t.mb_per_second, low, high}]}]

@@ -26,7 +26,7 @@ for path in paths:
             ratios.setdefault(name, []).append((now_bytes / now) / (then_bytes / then))
             recorded.setdefault(name, []).append(then_bytes / then)
             shares.setdefault(name, []).append(then / all_seconds)
-    for record in result["passes"]:
+    for record in result["repetitions"]:
         sound.append((record["calls_as_recorded"], record["calls"], record["bytes_wrong"]))
 
 print(f"== {title}: {len(paths)} repetitions; calls as recorded, all, wrong bytes: {sound}")

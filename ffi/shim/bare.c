@@ -1,7 +1,7 @@
-/* The calls of two loops of b_eff with nothing around them, as a C programmer writes them. A message begins at `base` of both
- * buffers; then base advances, and returns to 0 where the next message would begin behind `last`. With advance 0 it is one
- * buffer, again and again. What beff-raw's own loops cost beside these is measured in the same process, in turns. Seconds,
- * or -1 if a call failed: a loop of failures must not pass for a fast one. MPI_SUCCESS is 0. */
+/* Bare loops of b_eff: two loops of MPI calls only, as a C programmer writes them. A message is at `base` of both buffers; base
+ * then advances, and is reset to 0 if the next message would begin beyond `last`. Advance 0 reuses one buffer. The overhead of
+ * beff-raw's loops relative to these is measured in the same process, in turns. Returns seconds, or -1 if a call failed, so that
+ * failures do not appear fast. MPI_SUCCESS is 0. */
 #include "shim.h"
 
 #define NEXT(walk) \

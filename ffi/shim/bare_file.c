@@ -1,16 +1,16 @@
-/* The calls of MPI-IO with nothing around them, as a C programmer writes them: n transfers of `bytes` each from the windows of
- * one buffer in turn, to offsets that grow or wherever the file pointer is. Seconds, or -1 if a call failed or the last
- * transfer was not whole: a loop of failures must not pass for a fast one. MPI_SUCCESS is 0. */
+/* Bare loops of MPI-IO, as a C programmer writes them: n transfers of `bytes` each with the windows of one buffer in turn, at
+ * increasing explicit offsets or at the file pointer. Returns seconds, or -1 if a call failed or the last transfer was short, so
+ * that failures do not appear fast. MPI_SUCCESS is 0. */
 #include "shim.h"
 
-/* The loop of one call, and of its transfer i the place in the file, and the memory with what is behind it in every call. */
+/* Loop of one call; for transfer i its offset, and its memory with the arguments that follow in every call. */
 #define LOOP(call)                                                                                                          \
     for (long i = 0; i < loop.n; i++)                                                                                      \
         failed |= call
 #define PLACE (loop.offset + i * loop.stride)
 #define WINDOW (buffer + (i % loop.windows) * loop.bytes), loop.bytes, MPI_BYTE, &status
 
-/* Looks at what the last transfer moved, behind the clock. */
+/* Checks the last transfer, after the clock has been read. */
 static double result(int failed, long n, int bytes, const MPI_Status *last, double seconds)
 {
     int moved = bytes;

@@ -1,4 +1,4 @@
-/* Predefined types by the name the standard gives them. Not every library has all; those it has not are null. */
+/* Predefined types by their names in the standard; null for those that the library lacks. */
 #include "replay.h"
 #include <string.h>
 

@@ -76,7 +76,7 @@ static int all_fit(long long count, const long long *numbers)
     return 1;
 }
 
-/* Copies of arrays of numbers as another type; NULL without memory, never for an empty array. */
+/* Copies an array of numbers as another type; NULL only if out of memory, also for an empty array. */
 #define COPY(name, type) \
     static type *name(long long count, const long long *numbers) \
     { \
@@ -124,7 +124,7 @@ int beff_type_hvector(long long count, long long block, long long stride, MPI_Da
 #endif
 }
 
-/* A constructor with an array of blocks (or one block for all) and one of displacements. */
+/* Calls a constructor with arrays of block lengths (or one for all) and displacements. */
 #if MPI_VERSION >= 4
 #define LARGE_ARRAYS(call) \
     MPI_Count *b = counts(count, blocks), *d = counts(count, displacements); \

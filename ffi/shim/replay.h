@@ -1,17 +1,16 @@
-/* What the replay of recorded programs needs of mpi.h and bindgen cannot see: functions that not every library has, constants,
- * and types by name. */
+/* Parts of mpi.h for the replay that bindgen cannot read: functions that some libraries lack, constants, and types by name. */
 #ifndef BEFF_REPLAY_H
 #define BEFF_REPLAY_H
 #include <mpi.h>
 
 typedef void (*beff_any_function)(void);
-/* Functions of data access in the order of the standard (as in beff_trace::Function), and their twins with large counts;
- * null where this library has none. What each takes is known by who calls it. */
+/* Data access routines in the order of the standard (as in beff_trace::Function), and their large-count variants; null if the
+ * library lacks them. The caller knows the prototypes. */
 enum { BEFF_DATA_FUNCTIONS = 34 };
 extern const beff_any_function beff_data_function[BEFF_DATA_FUNCTIONS];
 extern const beff_any_function beff_data_function_c[BEFF_DATA_FUNCTIONS];
 
-/* Null where this library has none. */
+/* Null if the library lacks them. */
 typedef int (*beff_type_extent_c)(MPI_File, MPI_Datatype, MPI_Count *);
 typedef int (*beff_get_status_any)(int, const MPI_Request *, int *, int *, MPI_Status *);
 typedef int (*beff_get_status_all)(int, const MPI_Request *, int *, MPI_Status *);
@@ -21,7 +20,7 @@ extern const beff_get_status_any beff_request_get_status_any;
 extern const beff_get_status_all beff_request_get_status_all;
 extern const beff_get_status_some beff_request_get_status_some;
 
-/* Bits of an access mode: in the order rdonly, rdwr, wronly, create, excl, delete_on_close, unique_open, append, sequential. */
+/* Bits of an access mode, in the order rdonly, rdwr, wronly, create, excl, delete_on_close, unique_open, append, sequential. */
 extern const int beff_amodes[9];
 extern const int beff_seek_set, beff_seek_cur, beff_seek_end;
 extern const int beff_order_c, beff_order_fortran;
@@ -31,11 +30,11 @@ extern const int beff_combiner_named;
 extern const MPI_Datatype beff_datatype_null;
 extern const int beff_err_in_status, beff_err_pending, beff_err_other;
 
-/* The predefined type of a name without MPI_; MPI_DATATYPE_NULL if this library has none. */
+/* The predefined type of a name without MPI_; MPI_DATATYPE_NULL if the library lacks it. */
 MPI_Datatype beff_named_type(const char *name);
 
-/* Constructors with numbers of 64 bits: the plain ones where all fit, else those with large counts; -1 if this library has none
- * (no code of an error is negative). */
+/* Constructors with 64-bit numbers: the plain function if all fit an int, else the large-count variant; -1 if the library lacks
+ * it (error codes are not negative). */
 int beff_type_contiguous(long long count, MPI_Datatype of, MPI_Datatype *made);
 int beff_type_vector(long long count, long long block, long long stride, MPI_Datatype of, MPI_Datatype *made);
 int beff_type_hvector(long long count, long long block, long long stride, MPI_Datatype of, MPI_Datatype *made);
@@ -54,6 +53,6 @@ int beff_type_subarray(int dimensions, const long long *sizes, const long long *
 int beff_type_darray(int ranks, int rank, int dimensions, const long long *sizes, const int *distributions,
                      const int *arguments, const int *grid, int order, MPI_Datatype of, MPI_Datatype *made);
 
-/* MPI_File_create_errhandler with a function that does nothing, and MPI_Errhandler_free. */
+/* MPI_File_create_errhandler with an empty function. */
 int beff_create_errhandler(MPI_Errhandler *made);
 #endif

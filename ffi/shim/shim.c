@@ -36,7 +36,7 @@ const char *const beff_built_with = "MPICH " MPICH_VERSION;
 const char *const beff_built_with = "an MPI library of standard " STR(MPI_VERSION) "." STR(MPI_SUBVERSION);
 #endif
 
-/* All that a recorded call can have (beff_trace::ErrorClass). */
+/* All classes of recorded calls (beff_trace::ErrorClass). */
 #define CLASSES(X) \
     X(MPI_ERR_OTHER) X(MPI_ERR_UNKNOWN) X(MPI_ERR_INTERN) X(MPI_ERR_ACCESS) X(MPI_ERR_AMODE) X(MPI_ERR_ARG) \
     X(MPI_ERR_BAD_FILE) X(MPI_ERR_BUFFER) X(MPI_ERR_COMM) X(MPI_ERR_CONVERSION) X(MPI_ERR_COUNT) \

@@ -1,4 +1,4 @@
-/* What mpi.h offers only as macros, as symbols; and the few calls that differ between MPI libraries. */
+/* Macros of mpi.h as symbols, and the few calls that differ between MPI libraries. */
 #ifndef BEFF_SHIM_H
 #define BEFF_SHIM_H
 #include <mpi.h>
@@ -27,13 +27,13 @@ extern const int beff_max_library_version_string;
 extern const char *const beff_built_with;
 
 enum { BEFF_CAUSE_OTHER = 0, BEFF_CAUSE_NO_SPACE = 1, BEFF_CAUSE_PATH = 2, BEFF_CAUSE_UNSUPPORTED = 3 };
-/* Sorts an error class of MPI-3.1 section 13.7 into one of the causes above. */
+/* One of the causes above for an error class of MPI-3.1 section 13.7. */
 int beff_cause_of_class(int error_class);
-/* The standard's name of an error class, "MPI_ERR_OTHER" and the like. */
+/* Name of an error class in the standard, e.g. "MPI_ERR_OTHER". */
 const char *beff_class_name(int error_class);
-/* In place: the send buffer macro is no address constant on every library. */
+/* In place: in some libraries MPI_IN_PLACE is not an address constant. */
 int beff_iallreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request);
-/* Where messages begin: at base, then `advance` bytes further, and at 0 again where that would be behind last. */
+/* Offsets of messages: base, then increased by `advance`, and reset to 0 beyond last. */
 struct beff_bare_walk {
     long base, advance, last;
 };
@@ -42,8 +42,7 @@ double beff_bare_ping_pong(const char *out, char *in, struct beff_bare_walk walk
                            int peer, MPI_Comm comm);
 double beff_bare_sendrecv(const char *out, char *in, struct beff_bare_walk walk, int bytes, long iterations, int left,
                           int right, MPI_Comm comm);
-/* n transfers of `bytes` each from so many windows of one buffer in turn, to offsets that grow by `stride` or wherever the file
- * pointer is. */
+/* n transfers of `bytes` each with the windows of one buffer in turn, at offsets increasing by `stride` or at the file pointer. */
 struct beff_bare_loop {
     int bytes;
     long windows;
@@ -52,9 +51,9 @@ struct beff_bare_loop {
     int explicit_offsets, collective;
 };
 /* Loops of MPI-IO as a C programmer writes them (bare_file.c); seconds of this rank, -1 if a call failed or the last transfer
- * was not whole. */
+ * was short. */
 double beff_bare_file_write(MPI_File file, const char *buffer, struct beff_bare_loop loop);
 double beff_bare_file_read(MPI_File file, char *buffer, struct beff_bare_loop loop);
-/* `part` bytes every `extent`, or plain bytes where they are equal or the part is empty; both file pointers go to 0. */
+/* `part` bytes every `extent`, or plain bytes if they are equal or the part is empty; resets both file pointers. */
 int beff_bare_file_view(MPI_File file, MPI_Offset displacement, int part, MPI_Aint extent);
 #endif

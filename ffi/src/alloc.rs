@@ -1,4 +1,4 @@
-//! Proof that nothing is allocated inside the clock: an allocator that counts.
+//! A counting allocator, which shows that nothing is allocated in timed regions.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,37 +7,36 @@ use std::sync::atomic::{AtomicU64, Ordering};
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// No destructor and no lazy beginning: this is read inside the allocator.
-    static LEFT_OUT: Cell<bool> = const { Cell::new(false) };
+    /// Without destructor and lazy initialization, because the allocator reads it.
+    static EXCLUDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on this thread's allocations are not counted: it measures nothing.
-pub fn leave_out_this_thread() {
-    LEFT_OUT.set(true);
+/// Excludes this thread, which measures nothing, from the count.
+pub fn exclude_this_thread() {
+    EXCLUDED.set(true);
 }
 
-fn count() {
-    // A thread that is ending has no such word any more.
-    if !LEFT_OUT.try_with(Cell::get).unwrap_or(false) {
+fn count_allocation() {
+    // Fails in a thread that is being destroyed.
+    if !EXCLUDED.try_with(Cell::get).unwrap_or(false) {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// The system allocator with a count of its calls. The binary installs it; the clock reads the count before and
-/// after each clocked interval and puts the difference into the result.
+/// The system allocator with a count of its calls. The binary installs it; the result contains the difference over each timed region.
 #[derive(Debug)]
 pub struct CountingAllocator;
 
-/// Allocations and reallocations of this process so far, without those of threads that are left out; always 0 if [`CountingAllocator`] is not installed.
+/// Allocations and reallocations of this process so far, except those of excluded threads; 0 if [`CountingAllocator`] is not installed.
 #[must_use]
 pub fn allocations() -> u64 {
     ALLOCATIONS.load(Ordering::Relaxed)
 }
 
-// SAFETY: every request goes to the system allocator unchanged; counting touches no memory of it.
+// SAFETY: every request is passed on unchanged; counting does not touch its memory.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count_allocation();
         // SAFETY: the caller's contract is the system allocator's.
         unsafe { System.alloc(layout) }
     }
@@ -48,13 +47,13 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
+        count_allocation();
         // SAFETY: as above.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count();
+        count_allocation();
         // SAFETY: as above.
         unsafe { System.realloc(ptr, layout, new_size) }
     }

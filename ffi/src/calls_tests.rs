@@ -1,15 +1,22 @@
-//! What reaches the MPI library, call by call. The library is `beff_fake_mpi`.
+//! The calls that reach the MPI library, which is `beff_fake_mpi` here.
 
-use beff_fake_mpi::{error_code, name_memory, pose, ranks, script, set_file_bytes, take_log, Answer};
+use beff_fake_mpi::{as_rank, error_code, name_memory, ranks, script, set_file_bytes, take_log, ScriptedResult};
 
-use crate::stranded::AGREEMENTS;
+use crate::collective_timeout::AGREEMENT_LOCK;
 use crate::{
-    Access, Agreement, Cause, Comm, Element, Exchange, FileType, Flow, Info, Link, Message, MpiFile, Open, Places,
-    Requests, Signals, Transfer, TransferType, Transfers, Universe, Walk, Way, Windows,
+    AccessMode, Comm, DataAccess, Element, ExchangeCall, FileType, Info, MaxReduction, MemoryWalk, MessageDirection,
+    MessageLayout, MessagePlacement, MessageWindows, MpiErrorCause, MpiFile, NeighborExchange, Notifications, Requests,
+    StepPeers, Transfer, TransferRequests, TransferType, Universe,
 };
 
-const ALL: [Access; 6] =
-    [Access::Pointer, Access::PointerAll, Access::Offset, Access::OffsetAll, Access::Shared, Access::Ordered];
+const ALL: [DataAccess; 6] = [
+    DataAccess::Pointer,
+    DataAccess::PointerAll,
+    DataAccess::Offset,
+    DataAccess::OffsetAll,
+    DataAccess::Shared,
+    DataAccess::Ordered,
+];
 
 fn hints(pairs: &[(&str, &str)]) -> Info {
     let pairs: Vec<_> = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -17,18 +24,20 @@ fn hints(pairs: &[(&str, &str)]) -> Info {
 }
 
 fn open() -> MpiFile {
-    let file = MpiFile::open(&Comm::world(), "f".as_ref(), Open::CreateNew, false, &hints(&[])).unwrap();
+    let file = MpiFile::open(&Comm::world(), "f".as_ref(), AccessMode::CreateNew, false, &hints(&[])).unwrap();
     let _ = take_log();
     file
 }
 
 #[test]
 fn files_are_opened_with_their_mode_ranks_and_hints() {
-    let told = pose(0, 2, || {
+    let log = as_rank(0, 2, || {
         let (none, some) = (hints(&[]), hints(&[("cb_nodes", "2"), ("striping_unit", "1048576")]));
-        for (how, unique, info) in
-            [(Open::CreateNew, false, &some), (Open::Update, true, &none), (Open::ReadOnly, false, &none)]
-        {
+        for (how, unique, info) in [
+            (AccessMode::CreateNew, false, &some),
+            (AccessMode::Update, true, &none),
+            (AccessMode::ReadOnly, false, &none),
+        ] {
             let file = MpiFile::open(&Comm::world(), "d/f".as_ref(), how, unique, info).unwrap();
             assert_eq!(file.hints().unwrap(), [("in_force".to_owned(), "yes".to_owned())]);
             file.sync().unwrap();
@@ -36,7 +45,7 @@ fn files_are_opened_with_their_mode_ranks_and_hints() {
             assert_eq!(file.size_bytes().unwrap(), 12);
             file.close().unwrap();
         }
-        let alone = MpiFile::open(&Comm::own(), "g".as_ref(), Open::ReadOnly, true, &none).unwrap();
+        let alone = MpiFile::open(&Comm::comm_self(), "g".as_ref(), AccessMode::ReadOnly, true, &none).unwrap();
         alone.close().unwrap();
         take_log()
     });
@@ -48,12 +57,12 @@ fn files_are_opened_with_their_mode_ranks_and_hints() {
     expected.push("File_open d/f by world rdonly hints none");
     expected.extend(rest);
     expected.extend(["File_open g by self rdonly|unique_open hints none", "File_close"]);
-    assert_eq!(told, expected);
+    assert_eq!(log, expected);
 }
 
 #[test]
 fn views_have_displacement_element_tile_and_hints() {
-    let told = pose(1, 2, || {
+    let log = as_rank(1, 2, || {
         let file = open();
         let (none, some) = (hints(&[]), hints(&[("cb_buffer_size", "4")]));
         for (place, tile, info) in [
@@ -68,7 +77,7 @@ fn views_have_displacement_element_tile_and_hints() {
         take_log()
     });
     assert_eq!(
-        told,
+        log,
         [
             "File_set_view from 24 of DOUBLE in DOUBLE native hints {cb_buffer_size=4}",
             "File_set_view from 0 of BYTE in BYTE native hints none",
@@ -81,7 +90,7 @@ fn views_have_displacement_element_tile_and_hints() {
 
 #[test]
 fn transfers_are_counts_or_types_and_never_wrap() {
-    let told = pose(0, 1, || {
+    let log = as_rank(0, 1, || {
         let (file, memory) = (open(), [0; 96]);
         name_memory("m", &memory);
         for (element, bytes, most) in [
@@ -93,13 +102,13 @@ fn transfers_are_counts_or_types_and_never_wrap() {
             (Element::Double, 0, None),
         ] {
             let what = TransferType::new(element, bytes, most).unwrap();
-            assert_eq!(file.write(Access::Pointer, 0, &memory, &what).unwrap(), bytes);
+            assert_eq!(file.write(DataAccess::Pointer, 0, &memory, &what).unwrap(), bytes);
         }
-        assert_eq!(file.write(Access::Pointer, 0, &memory, &TransferType::nothing(Element::Byte)).unwrap(), 0);
+        assert_eq!(file.write(DataAccess::Pointer, 0, &memory, &TransferType::empty(Element::Byte)).unwrap(), 0);
         take_log()
     });
     assert_eq!(
-        told,
+        log,
         [
             "File_write 12x DOUBLE m+0",
             "File_write 96x BYTE m+0",
@@ -112,27 +121,27 @@ fn transfers_are_counts_or_types_and_never_wrap() {
     );
 }
 
-/// Name of the function for an access, and whether it takes an offset.
-fn name(access: Access) -> (&'static str, bool) {
+/// Suffix of the function for an access, and whether it takes an offset.
+fn name(access: DataAccess) -> (&'static str, bool) {
     match access {
-        Access::Pointer => ("", false),
-        Access::PointerAll => ("_all", false),
-        Access::Offset => ("_at", true),
-        Access::OffsetAll => ("_at_all", true),
-        Access::Shared => ("_shared", false),
-        Access::Ordered => ("_ordered", false),
+        DataAccess::Pointer => ("", false),
+        DataAccess::PointerAll => ("_all", false),
+        DataAccess::Offset => ("_at", true),
+        DataAccess::OffsetAll => ("_at_all", true),
+        DataAccess::Shared => ("_shared", false),
+        DataAccess::Ordered => ("_ordered", false),
     }
 }
 
-/// What is written down of a call of 16 bytes as doubles at byte 40 of the view, from or to byte 8 of the memory.
-fn call(verb: &str, access: Access, half: &str) -> String {
+/// Log line of a call of 16 bytes as doubles at byte 40 of the view, at byte 8 of the memory.
+fn call(verb: &str, access: DataAccess, half: &str) -> String {
     let (name, explicit) = name(access);
     format!("File_{verb}{name}{half} {}2x DOUBLE m+8", if explicit { "at 5 " } else { "" })
 }
 
 #[test]
 fn every_access_is_the_call_of_its_name() {
-    pose(0, 1, || {
+    as_rank(0, 1, || {
         let (file, mut memory) = (open(), [0; 24]);
         name_memory("m", &memory);
         let what = TransferType::new(Element::Double, 16, None).unwrap();
@@ -142,50 +151,50 @@ fn every_access_is_the_call_of_its_name() {
             assert_eq!(take_log(), [call("write", access, ""), call("read", access, "")]);
         }
         let bytes = TransferType::new(Element::Byte, 16, None).unwrap();
-        file.write(Access::Offset, 41, &memory[8..], &bytes).unwrap();
+        file.write(DataAccess::Offset, 41, &memory[8..], &bytes).unwrap();
         assert_eq!(take_log(), ["File_write_at at 41 16x BYTE m+8"]);
     });
 }
 
 #[test]
-fn transfers_that_do_not_block_are_begun_worked_under_and_waited_for() {
-    pose(0, 1, || {
+fn nonblocking_transfers_are_posted_overlapped_and_completed() {
+    as_rank(0, 1, || {
         let (file, memory) = (open(), [0; 24]);
         name_memory("m", &memory);
         let what = TransferType::new(Element::Double, 16, None).unwrap();
-        let mut room = Transfers::with_capacity(2);
+        let mut requests = TransferRequests::with_capacity(2);
         for access in ALL {
             let transfer = || Transfer { what: &what, offset_bytes: 40, memory: &memory[8..] };
             let (mut during, mut took) = (Vec::new(), Vec::new());
-            room.write(
+            requests.write(
                 &file,
                 access,
                 [transfer(), transfer()].into_iter(),
                 &mut || during = take_log(),
-                |number, told| {
-                    took.push((number, told.ok()));
+                |number, reported| {
+                    took.push((number, reported.ok()));
                     true
                 },
             );
-            let exists = access != Access::Ordered;
+            let exists = access != DataAccess::Ordered;
             assert_eq!(took, if exists { [(0, Some(16)), (1, Some(16))] } else { [(0, None), (1, None)] });
             let begun = vec![call("iwrite", access, ""); if exists { 2 } else { 0 }];
-            assert_eq!(during, begun, "{access:?}: both are under way");
+            assert_eq!(during, begun, "{access:?}: both are in flight");
             assert_eq!(take_log(), ["Waitall of 2"]);
         }
         let mut memory = [0; 24];
-        for access in ALL.into_iter().filter(|access| *access != Access::Ordered) {
+        for access in ALL.into_iter().filter(|access| *access != DataAccess::Ordered) {
             let transfer = Transfer { what: &what, offset_bytes: 40, memory: &mut memory[8..] };
-            assert_eq!(room.read_one(&file, access, transfer).unwrap(), 16);
-            let told = take_log();
-            assert_eq!((told.len(), told[0].replace("memory", "m+8")), (2, call("iread", access, "")));
+            assert_eq!(requests.read_one(&file, access, transfer).unwrap(), 16);
+            let reported = take_log();
+            assert_eq!((reported.len(), reported[0].replace("memory", "m+8")), (2, call("iread", access, "")));
         }
     });
 }
 
 #[test]
 fn split_calls_have_their_work_between_their_halves() {
-    pose(0, 1, || {
+    as_rank(0, 1, || {
         let (file, mut memory) = (open(), [0; 24]);
         name_memory("m", &memory);
         let what = TransferType::new(Element::Double, 16, None).unwrap();
@@ -194,7 +203,7 @@ fn split_calls_have_their_work_between_their_halves() {
             let wrote = file.write_split(access, 40, &memory[8..], &what, &mut || first = take_log());
             let wrote_end = if wrote.is_ok() { take_log() } else { Vec::new() };
             let read = file.read_split(access, 40, &mut memory[8..], &what, &mut || second = take_log());
-            if matches!(access, Access::Pointer | Access::Offset | Access::Shared) {
+            if matches!(access, DataAccess::Pointer | DataAccess::Offset | DataAccess::Shared) {
                 assert!(wrote.is_err() && read.is_err() && first.is_empty() && take_log().is_empty());
                 continue;
             }
@@ -208,54 +217,61 @@ fn split_calls_have_their_work_between_their_halves() {
 
 #[test]
 fn errors_and_short_transfers_reach_the_caller() {
-    pose(0, 1, || {
+    as_rank(0, 1, || {
         let (file, mut memory) = (open(), [0; 32]);
         let what = TransferType::new(Element::Double, 16, None).unwrap();
         let bytes = TransferType::new(Element::Byte, 16, None).unwrap();
-        script("File_write", &[Answer::Bytes(8), Answer::Bytes(12), Answer::Code(error_code("MPI_ERR_NO_SPACE"))]);
-        assert_eq!(file.write(Access::Pointer, 0, &memory, &what).unwrap(), 8, "less than was asked for");
-        assert_eq!(file.write(Access::Pointer, 0, &memory, &what).unwrap(), 0, "no whole number of elements");
-        let error = file.write(Access::Pointer, 0, &memory, &what).unwrap_err();
-        assert_eq!((error.class.as_str(), error.cause), ("MPI_ERR_NO_SPACE", Cause::NoSpace));
-        script("File_read_at", &[Answer::Bytes(3)]);
-        assert_eq!(file.read(Access::Offset, 0, &mut memory, &bytes).unwrap(), 3);
+        script(
+            "File_write",
+            &[
+                ScriptedResult::Bytes(8),
+                ScriptedResult::Bytes(12),
+                ScriptedResult::Code(error_code("MPI_ERR_NO_SPACE")),
+            ],
+        );
+        assert_eq!(file.write(DataAccess::Pointer, 0, &memory, &what).unwrap(), 8, "less than requested");
+        assert_eq!(file.write(DataAccess::Pointer, 0, &memory, &what).unwrap(), 0, "not a multiple of the element");
+        let error = file.write(DataAccess::Pointer, 0, &memory, &what).unwrap_err();
+        assert_eq!((error.class.as_str(), error.cause), ("MPI_ERR_NO_SPACE", MpiErrorCause::NoSpace));
+        script("File_read_at", &[ScriptedResult::Bytes(3)]);
+        assert_eq!(file.read(DataAccess::Offset, 0, &mut memory, &bytes).unwrap(), 3);
 
         let causes = [
-            ("MPI_ERR_QUOTA", Cause::NoSpace),
-            ("MPI_ERR_IO", Cause::Other),
-            ("MPI_ERR_ACCESS", Cause::Path),
-            ("MPI_ERR_NO_SUCH_FILE", Cause::Path),
-            ("MPI_ERR_UNSUPPORTED_OPERATION", Cause::Unsupported),
+            ("MPI_ERR_QUOTA", MpiErrorCause::NoSpace),
+            ("MPI_ERR_IO", MpiErrorCause::Other),
+            ("MPI_ERR_ACCESS", MpiErrorCause::Path),
+            ("MPI_ERR_NO_SUCH_FILE", MpiErrorCause::Path),
+            ("MPI_ERR_UNSUPPORTED_OPERATION", MpiErrorCause::Unsupported),
         ];
         for (class, cause) in causes {
-            script("File_sync", &[Answer::Code(error_code(class))]);
+            script("File_sync", &[ScriptedResult::Code(error_code(class))]);
             let error = file.sync().unwrap_err();
             assert_eq!((error.class.as_str(), error.cause), (class, cause));
         }
-        script("File_set_view", &[Answer::Code(error_code("MPI_ERR_IO"))]);
+        script("File_set_view", &[ScriptedResult::Code(error_code("MPI_ERR_IO"))]);
         assert!(file.set_view(0, &FileType::plain(Element::Byte), &hints(&[])).is_err());
-        script("File_write_all_end", &[Answer::Code(error_code("MPI_ERR_IO"))]);
-        assert!(file.write_split(Access::PointerAll, 0, &memory, &what, &mut || {}).is_err());
-        script("File_close", &[Answer::Code(error_code("MPI_ERR_IO"))]);
+        script("File_write_all_end", &[ScriptedResult::Code(error_code("MPI_ERR_IO"))]);
+        assert!(file.write_split(DataAccess::PointerAll, 0, &memory, &what, &mut || {}).is_err());
+        script("File_close", &[ScriptedResult::Code(error_code("MPI_ERR_IO"))]);
         assert!(file.close().is_err());
-        script("File_open", &[Answer::Code(error_code("MPI_ERR_ACCESS"))]);
-        assert!(MpiFile::open(&Comm::world(), "f".as_ref(), Open::Update, false, &hints(&[])).is_err());
+        script("File_open", &[ScriptedResult::Code(error_code("MPI_ERR_ACCESS"))]);
+        assert!(MpiFile::open(&Comm::world(), "f".as_ref(), AccessMode::Update, false, &hints(&[])).is_err());
     });
 }
 
-/// Each with its own error or bytes, also where the call as a whole says no more than that some have failed.
+/// Each has its own error or bytes, even if MPI_Waitall reports only that some have failed.
 #[test]
-fn of_many_transfers_each_has_its_own_end() {
-    pose(0, 1, || {
+fn each_of_many_transfers_has_its_own_result() {
+    as_rank(0, 1, || {
         let (file, memory) = (open(), [0; 8]);
         let what = TransferType::new(Element::Byte, 8, None).unwrap();
         let transfers = || (0..4).map(|_| Transfer { what: &what, offset_bytes: 0, memory: &memory[..] });
-        let mut room = Transfers::with_capacity(4);
-        let full = Answer::Code(error_code("MPI_ERR_NO_SPACE"));
-        script("File_iwrite", &[Answer::Fine, full, Answer::Bytes(5)]);
+        let mut requests = TransferRequests::with_capacity(4);
+        let full = ScriptedResult::Code(error_code("MPI_ERR_NO_SPACE"));
+        script("File_iwrite", &[ScriptedResult::Success, full, ScriptedResult::Bytes(5)]);
         let mut took = Vec::new();
-        room.write(&file, Access::Pointer, transfers(), &mut || {}, |number, told| {
-            took.push((number, told.map_err(|error| error.class)));
+        requests.write(&file, DataAccess::Pointer, transfers(), &mut || {}, |number, result| {
+            took.push((number, result.map_err(|error| error.class)));
             true
         });
         let no_space = Err("MPI_ERR_NO_SPACE".to_owned());
@@ -263,60 +279,67 @@ fn of_many_transfers_each_has_its_own_end() {
     });
 }
 
-/// One that fails when it begins is told at once, and moves the numbers of no other one.
+/// A transfer that cannot be posted is reported at once; the others keep their numbers.
 #[test]
-fn a_transfer_that_cannot_begin_leaves_the_others_their_numbers() {
-    pose(0, 1, || {
+fn a_transfer_that_cannot_be_posted_does_not_change_other_numbers() {
+    as_rank(0, 1, || {
         let (file, memory) = (open(), [0; 8]);
         let what = TransferType::new(Element::Byte, 8, None).unwrap();
         let transfers = || (0..4).map(|_| Transfer { what: &what, offset_bytes: 0, memory: &memory[..] });
-        let mut room = Transfers::with_capacity(4);
+        let mut requests = TransferRequests::with_capacity(4);
         let no_space = || (1, Err("MPI_ERR_NO_SPACE".to_owned()));
         let mut run = |goes_on| {
-            script("File_iwrite", &[Answer::Fine, Answer::Refused(error_code("MPI_ERR_NO_SPACE")), Answer::Bytes(5)]);
+            script(
+                "File_iwrite",
+                &[
+                    ScriptedResult::Success,
+                    ScriptedResult::Refused(error_code("MPI_ERR_NO_SPACE")),
+                    ScriptedResult::Bytes(5),
+                ],
+            );
             let (mut at_once, mut took) = (0, Vec::new());
-            let told = std::cell::Cell::new(0);
-            let mut during = || at_once = told.get();
-            room.write(&file, Access::Pointer, transfers(), &mut during, |number, result| {
+            let reported = std::cell::Cell::new(0);
+            let mut during = || at_once = reported.get();
+            requests.write(&file, DataAccess::Pointer, transfers(), &mut during, |number, result| {
                 let goes_on = goes_on || result.is_ok();
                 took.push((number, result.map_err(|error| error.class)));
-                told.set(took.len());
+                reported.set(took.len());
                 goes_on
             });
             (at_once, took)
         };
         assert_eq!(run(true), (1, vec![no_space(), (0, Ok(8)), (2, Ok(5)), (3, Ok(8))]));
         let _ = take_log();
-        assert_eq!(run(false), (1, vec![no_space(), (0, Ok(8))]), "no further one is begun");
+        assert_eq!(run(false), (1, vec![no_space(), (0, Ok(8))]), "no further one is posted");
         assert_eq!(take_log().iter().filter(|line| line.starts_with("File_iwrite")).count(), 2);
     });
 }
 
-fn windows(count: usize, stride_bytes: usize) -> Windows {
-    Windows { count, stride_bytes }
+fn windows(count: usize, stride_bytes: usize) -> MessageWindows {
+    MessageWindows { count, stride_bytes }
 }
 
-fn link(send_to: u64, receive_from: u64) -> Link {
-    Link { send_to: Some(send_to), receive_from: Some(receive_from) }
+fn link(send_to: u64, receive_from: u64) -> StepPeers {
+    StepPeers { send_to: Some(send_to), receive_from: Some(receive_from) }
 }
 
-/// Two iterations of two steps on rank 1 of 3, in windows of their own that are used in turn.
+/// Two iterations of two steps on rank 1 of 3, in windows used in turn.
 #[test]
-fn exchanges_go_to_their_ranks_from_their_places() {
-    let run = |rank, way, links: &[Link]| {
-        pose(rank, 3, || {
+fn exchanges_use_the_ranks_and_offsets_of_their_steps() {
+    let run = |rank, way, links: &[StepPeers]| {
+        as_rank(rank, 3, || {
             let (comm, out, mut into) = (Comm::world(), [0; 64], [0; 64]);
             name_memory("out", &out);
             name_memory("in", &into);
             let (send_at, receive_at) = ([0, 20], [4, 32]);
-            let places = Places::Windows {
+            let places = MessagePlacement::Windows {
                 send_at: &send_at[..links.len()],
                 receive_at: &receive_at[..links.len()],
                 send: windows(2, 8),
                 receive: windows(2, 12),
             };
-            let flow = Flow { message_bytes: 6, places };
-            Exchange::new(&comm, links).unwrap().run(way, &flow, &out, &mut into, 2).unwrap();
+            let flow = MessageLayout { message_bytes: 6, placement: places };
+            NeighborExchange::new(&comm, links).unwrap().run(way, &flow, &out, &mut into, 2).unwrap();
             take_log()
         })
     };
@@ -328,73 +351,78 @@ fn exchanges_go_to_their_ranks_from_their_places() {
         expected.extend([send("Send", sends[0], 2), receive("Recv", receives[0], 0)]);
         expected.extend([send("Send", sends[1], 0), receive("Recv", receives[1], 2)]);
     }
-    assert_eq!(run(1, Way::Sendrecv, &both), expected);
+    assert_eq!(run(1, ExchangeCall::Sendrecv, &both), expected);
 
     let mut expected = Vec::new();
     for (sends, receives) in [([0, 20], [4, 32]), ([8, 28], [16, 44])] {
         expected.extend([receive("Irecv", receives[0], 0), receive("Irecv", receives[1], 2)]);
         expected.extend([send("Isend", sends[0], 2), send("Isend", sends[1], 0), "Waitall of 4".to_owned()]);
     }
-    assert_eq!(run(1, Way::Nonblocking, &both), expected);
+    assert_eq!(run(1, ExchangeCall::Nonblocking, &both), expected);
 
     let alltoallv = |sends: [usize; 3], receives: [usize; 3]| {
         format!("Alltoallv UINT8_T from out+0 [6, 0, 6] at {sends:?} into in+0 [6, 0, 6] at {receives:?}")
     };
-    assert_eq!(run(1, Way::Alltoallv, &both), [alltoallv([20, 0, 0], [4, 0, 32]), alltoallv([28, 0, 8], [16, 0, 44])]);
+    assert_eq!(
+        run(1, ExchangeCall::Alltoallv, &both),
+        [alltoallv([20, 0, 0], [4, 0, 32]), alltoallv([28, 0, 8], [16, 0, 44])]
+    );
 
-    // The lower rank begins.
+    // The lower rank sends first.
     let there_and_back = [send("Send", 0, 2), receive("Recv", 4, 2), send("Send", 8, 2), receive("Recv", 16, 2)];
-    assert_eq!(run(1, Way::PingPong, &[link(2, 2)]), there_and_back);
+    assert_eq!(run(1, ExchangeCall::PingPong, &[link(2, 2)]), there_and_back);
     let back_and_there = [receive("Recv", 4, 0), send("Send", 0, 0), receive("Recv", 16, 0), send("Send", 8, 0)];
-    assert_eq!(run(1, Way::PingPong, &[link(0, 0)]), back_and_there);
+    assert_eq!(run(1, ExchangeCall::PingPong, &[link(0, 0)]), back_and_there);
 }
 
 #[test]
 fn a_rank_without_a_message_sends_and_receives_none_and_walks_on() {
-    let told = pose(0, 2, || {
+    let log = as_rank(0, 2, || {
         let (comm, out, mut into) = (Comm::world(), [0; 20], [0; 20]);
         name_memory("out", &out);
         name_memory("in", &into);
-        let flow =
-            |begin| Flow { message_bytes: 4, places: Places::Walk(Walk { begin, advance_bytes: 8, memory_bytes: 20 }) };
-        let first = Link { send_to: Some(1), receive_from: None };
-        let mut exchange = Exchange::new(&comm, &[first]).unwrap();
-        exchange.run(Way::Nonblocking, &flow(8), &out, &mut into, 3).unwrap();
+        let flow = |begin| MessageLayout {
+            message_bytes: 4,
+            placement: MessagePlacement::Walk(MemoryWalk { begin, advance_bytes: 8, memory_bytes: 20 }),
+        };
+        let first = StepPeers { send_to: Some(1), receive_from: None };
+        let mut exchange = NeighborExchange::new(&comm, &[first]).unwrap();
+        exchange.run(ExchangeCall::Nonblocking, &flow(8), &out, &mut into, 3).unwrap();
         take_log()
     });
     let send = |at| format!("Isend 4 UINT8_T at out+{at} to 1 tag 0 on world");
     let wait = || "Waitall of 1".to_owned();
-    assert_eq!(told, [send(8), wait(), send(16), wait(), send(0), wait()]);
+    assert_eq!(log, [send(8), wait(), send(16), wait(), send(0), wait()]);
 }
 
-/// The data itself, between ranks that are threads.
+/// Compares the data; ranks are threads.
 #[test]
-fn every_way_of_exchange_brings_the_neighbours_bytes() {
-    for way in [Way::Sendrecv, Way::Alltoallv, Way::Nonblocking, Way::PingPong] {
+fn every_exchange_call_delivers_the_neighbours_bytes() {
+    for way in [ExchangeCall::Sendrecv, ExchangeCall::Alltoallv, ExchangeCall::Nonblocking, ExchangeCall::PingPong] {
         let got = ranks(3, |rank| {
             let comm = Comm::world();
             let rank = rank as u64;
             let out: Vec<u8> = (0..16).map(|n| rank as u8 * 100 + n).collect();
             let mut into = [0; 16];
             let links = match way {
-                Way::PingPong if rank == 2 => vec![],
-                Way::PingPong => vec![link(1 - rank, 1 - rank)],
+                ExchangeCall::PingPong if rank == 2 => vec![],
+                ExchangeCall::PingPong => vec![link(1 - rank, 1 - rank)],
                 _ => vec![link((rank + 1) % 3, (rank + 2) % 3), link((rank + 2) % 3, (rank + 1) % 3)],
             };
-            let places = Places::Windows {
+            let places = MessagePlacement::Windows {
                 send_at: &[0, 4][..links.len()],
                 receive_at: &[8, 12][..links.len()],
                 send: windows(1, 4),
                 receive: windows(1, 4),
             };
-            let flow = Flow { message_bytes: 4, places };
-            Exchange::new(&comm, &links).unwrap().run(way, &flow, &out, &mut into, 1).unwrap();
+            let flow = MessageLayout { message_bytes: 4, placement: places };
+            NeighborExchange::new(&comm, &links).unwrap().run(way, &flow, &out, &mut into, 1).unwrap();
             into[8..].to_vec()
         });
         let of = |rank: u8, at: u8| (rank * 100 + at..rank * 100 + at + 4).collect::<Vec<u8>>();
         let nothing = vec![0; 4];
         let expected = match way {
-            Way::PingPong => {
+            ExchangeCall::PingPong => {
                 [[of(1, 0), nothing.clone()], [of(0, 0), nothing.clone()], [nothing.clone(), nothing.clone()]]
             }
             _ => [[of(2, 0), of(1, 4)], [of(0, 0), of(2, 4)], [of(1, 0), of(0, 4)]],
@@ -404,9 +432,9 @@ fn every_way_of_exchange_brings_the_neighbours_bytes() {
 }
 
 #[test]
-fn ranks_agree_on_what_each_of_them_says() {
-    let _agrees = AGREEMENTS.read().unwrap();
-    let told = ranks(3, |rank| {
+fn collective_calls_combine_the_values_of_all_ranks() {
+    let _agrees = AGREEMENT_LOCK.read().unwrap();
+    let results = ranks(3, |rank| {
         let comm = Comm::world();
         let own = rank as u64;
         let extreme = [u64::MAX - own, own, 1 << 63 | own];
@@ -423,33 +451,33 @@ fn ranks_agree_on_what_each_of_them_says() {
         let gathered = comm.gather_in_rounds(&vec![rank as u8 + 1; 3 * rank], 2).unwrap();
         let mut values = [rank as f64];
         comm.bcast_f64(&mut values, 1).unwrap();
-        let mut agreement = Agreement::new(&comm, 2);
-        agreement.begin(&[rank as f64, 7.0 - rank as f64]).unwrap();
-        let agreed = agreement.finish().unwrap().to_vec();
+        let mut agreement = MaxReduction::new(&comm, 2);
+        agreement.post(&[rank as f64, 7.0 - rank as f64]).unwrap();
+        let agreed = agreement.complete().unwrap().to_vec();
         (least, most, sum, low, high, all, flag, bytes, gathered, values, agreed)
     });
-    for (rank, one) in told.into_iter().enumerate() {
+    for (rank, one) in results.into_iter().enumerate() {
         let gathered = if rank == 0 { vec![vec![], vec![2; 3], vec![3; 6]] } else { vec![vec![]; 3] };
-        let (least, most, sum, low, high, all, flag, bytes, told, values, agreed) = one;
+        let (least, most, sum, low, high, all, flag, bytes, results, values, agreed) = one;
         assert_eq!((least, most), ([u64::MAX - 2, 0, 1 << 63], [u64::MAX, 2, 1 << 63 | 2]));
         assert_eq!((sum, low, high), ([3, 30], [0.0, -2.0], [2.0, 0.0]));
         assert_eq!((all, flag, bytes), (vec![0, 5, 1, 6, 2, 7], true, vec![2; 3]));
         assert_eq!((values, agreed), ([1.0], vec![2.0, 7.0]));
         if rank == 0 {
-            assert_eq!(told, gathered);
+            assert_eq!(results, gathered);
         }
     }
 }
 
 #[test]
-fn parts_of_the_ranks_are_those_that_were_asked_for() {
-    let _agrees = AGREEMENTS.read().unwrap();
-    let told = ranks(5, |_| {
+fn subcommunicators_contain_the_requested_ranks() {
+    let _agrees = AGREEMENT_LOCK.read().unwrap();
+    let results = ranks(5, |_| {
         let comm = Comm::world();
         let of = |comm: Option<Comm>| comm.map(|comm| (comm.rank(), comm.size()));
         let prefix = of(comm.prefix(2).unwrap());
         let block = of(comm.blocks(2, 2).unwrap());
-        let some = of(comm.of_ranks(&[4, 1, 3]).unwrap());
+        let some = of(comm.create_group(&[4, 1, 3]).unwrap());
         let node = of(comm.node().unwrap());
         (prefix, block, some, node)
     });
@@ -461,31 +489,31 @@ fn parts_of_the_ranks_are_those_that_were_asked_for() {
         (None, Some((1, 2)), Some((2, 3)), all(3)),
         (None, None, Some((0, 3)), all(4)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(results, expected);
 }
 
 #[test]
-fn messages_go_one_by_one_and_signals_in_their_order() {
-    let told = ranks(2, |rank| {
+fn messages_are_separate_and_notifications_ordered() {
+    let results = ranks(2, |rank| {
         let comm = Comm::world();
         let mut requests = Requests::with_capacity(4);
         let (mut out, mut into) = (vec![rank as u8 + 1; 5], vec![0_u8; 5]);
-        // SAFETY: both live, and are not looked at, until all have been waited for.
+        // SAFETY: both live and are not accessed until all are complete.
         unsafe {
-            comm.begin(Message::Send, out.as_mut_ptr(), 3, 1 - rank as u64, &mut requests).unwrap();
-            comm.begin(Message::Receive, into.as_mut_ptr(), 3, 1 - rank as u64, &mut requests).unwrap();
+            comm.post_message(MessageDirection::Send, out.as_mut_ptr(), 3, 1 - rank as u64, &mut requests).unwrap();
+            comm.post_message(MessageDirection::Receive, into.as_mut_ptr(), 3, 1 - rank as u64, &mut requests).unwrap();
         }
         assert!(!requests.is_empty());
         requests.wait_all().unwrap();
         assert!(requests.is_empty());
 
-        let mut signals = Signals::new(&comm).unwrap();
+        let mut signals = Notifications::new(&comm).unwrap();
         let mut got = Vec::new();
         if rank == 0 {
             signals.send(1, 7).unwrap();
             signals.send(1, 8).unwrap();
             signals.send(1, 9).unwrap();
-            assert_eq!(signals.receive(1).unwrap(), None, "nobody has sent any");
+            assert_eq!(signals.receive(1).unwrap(), None, "none was sent");
         } else {
             while got.len() < 2 {
                 got.extend(signals.receive(0).unwrap());
@@ -494,24 +522,24 @@ fn messages_go_one_by_one_and_signals_in_their_order() {
         signals.finish().unwrap();
         (into, got)
     });
-    assert_eq!(told, [(vec![2, 2, 2, 0, 0], vec![]), (vec![1, 1, 1, 0, 0], vec![7, 8])]);
+    assert_eq!(results, [(vec![2, 2, 2, 0, 0], vec![]), (vec![1, 1, 1, 0, 0], vec![7, 8])]);
 }
 
 #[test]
-fn a_message_that_fails_under_way_is_an_error_and_nothing_is_left() {
+fn a_message_that_fails_in_flight_is_an_error_and_none_stays_pending() {
     ranks(1, |_| {
         let comm = Comm::world();
         let mut requests = Requests::with_capacity(4);
         let (mut out, mut into) = (vec![1_u8; 5], vec![0_u8; 5]);
-        // The first is longer than what is received.
+        // The first message is longer than its receive buffer.
         for (received, is_well) in [(3, false), (5, true)] {
-            // SAFETY: both live, and are not looked at, until all have been waited for.
+            // SAFETY: both live and are not accessed until all are complete.
             unsafe {
-                comm.begin(Message::Send, out.as_mut_ptr(), 5, 0, &mut requests).unwrap();
-                comm.begin(Message::Receive, into.as_mut_ptr(), received, 0, &mut requests).unwrap();
+                comm.post_message(MessageDirection::Send, out.as_mut_ptr(), 5, 0, &mut requests).unwrap();
+                comm.post_message(MessageDirection::Receive, into.as_mut_ptr(), received, 0, &mut requests).unwrap();
             }
-            let told = requests.wait_all();
-            assert_eq!(told.is_ok(), is_well, "{told:?}");
+            let result = requests.wait_all();
+            assert_eq!(result.is_ok(), is_well, "{result:?}");
             assert!(requests.is_empty());
         }
     });
@@ -519,7 +547,7 @@ fn a_message_that_fails_under_way_is_an_error_and_nothing_is_left() {
 
 #[test]
 fn a_barrier_waits_for_all() {
-    let _agrees = AGREEMENTS.read().unwrap();
+    let _agrees = AGREEMENT_LOCK.read().unwrap();
     use std::sync::atomic::{AtomicUsize, Ordering};
     let came = AtomicUsize::new(0);
     ranks(3, |rank| {

@@ -1,5 +1,5 @@
-//! Communicators: owned handles and the few collective calls that the benchmarks need. A rank that is alone agrees with itself
-//! without a call, so [`Comm::own`] works before MPI is started.
+//! Communicators: owned handles and the collective calls of the benchmarks. A single rank needs no call, so [`Comm::comm_self`] works before
+//! MPI_Init.
 
 use std::ffi::{c_int, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,18 +8,18 @@ use std::time::Duration;
 use mpi_sys::MPI_Comm;
 
 use crate::error::{c_integer, check, Result};
-use crate::ranks::{bytes, bytes_f64, fold, fold_f64, words, Ranks};
-use crate::{shim, stranded};
+use crate::ranks::{f64_to_bytes, from_bytes, reduce_f64, reduce_u64, to_bytes, RankGroup};
+use crate::{collective_timeout, shim};
 
-/// A communicator. The predefined ones are borrowed from MPI, the others are freed on drop.
+/// A communicator. Predefined ones are borrowed from MPI, others are freed on drop.
 #[derive(Debug)]
 pub struct Comm {
     handle: MPI_Comm,
     owned: bool,
     rank: u64,
     size: u64,
-    /// None: those of MPI.
-    ranks: Option<Box<dyn Ranks>>,
+    /// None for ranks of MPI.
+    ranks: Option<Box<dyn RankGroup>>,
 }
 
 impl Comm {
@@ -39,21 +39,21 @@ impl Comm {
         Self::from_handle(constant!(mpi_sys::RSMPI_COMM_WORLD), false)
     }
 
-    /// MPI_COMM_SELF: this rank alone. Its rank and size are known, so this works before MPI is started too.
+    /// MPI_COMM_SELF. Rank and size are known, so this works before MPI_Init.
     #[must_use]
-    pub fn own() -> Self {
+    pub fn comm_self() -> Self {
         let handle = constant!(mpi_sys::RSMPI_COMM_SELF);
         Self { handle, owned: false, rank: 0, size: 1, ranks: None }
     }
 
-    /// Ranks that are not MPI's, as unit tests have them. No call of MPI is made.
+    /// A communicator of ranks that are not MPI's, for unit tests. Calls no MPI function.
     #[must_use]
-    pub fn of(ranks: Box<dyn Ranks>) -> Self {
+    pub fn from_ranks(ranks: Box<dyn RankGroup>) -> Self {
         let handle = constant!(mpi_sys::RSMPI_COMM_SELF);
         Self { handle, owned: false, rank: ranks.rank(), size: ranks.size(), ranks: Some(ranks) }
     }
 
-    pub(crate) fn ranks(&self) -> Option<&dyn Ranks> {
+    pub(crate) fn custom_ranks(&self) -> Option<&dyn RankGroup> {
         self.ranks.as_deref()
     }
 
@@ -84,39 +84,38 @@ impl Comm {
         check(unsafe { mpi_sys::MPI_Comm_set_errhandler(self.handle, mpi_sys::RSMPI_ERRORS_RETURN) })
     }
 
-    /// The ranks 0 .. `ranks`-1 as a communicator of their own, None on the others. Collective.
+    /// Communicator of ranks 0 .. `ranks`-1, None on the others. Collective.
     pub fn prefix(&self, ranks: u64) -> Result<Option<Self>> {
         self.blocks(ranks, 1)
     }
 
-    /// `blocks` communicators of `ranks` neighbouring ranks each, from rank 0 on: the one this rank is in, None on the ranks
-    /// behind the last block. Collective.
+    /// Communicator of this rank among `blocks` of `ranks` consecutive ranks each, from rank 0 on; None beyond. Collective.
     pub fn blocks(&self, ranks: u64, blocks: u64) -> Result<Option<Self>> {
-        if let Some(own) = self.ranks() {
+        if let Some(own) = self.custom_ranks() {
             let block = self.rank / ranks.max(1);
-            return Ok(own.split((block < blocks).then_some(block)).map(Self::of));
+            return Ok(own.split((block < blocks).then_some(block)).map(Self::from_ranks));
         }
         let block = self.rank / ranks.max(1);
         let none = constant!(shim::beff_undefined);
-        // Ranks are C integers by definition, so numbers of blocks and the key fit.
+        // Ranks are C integers by definition, so block numbers and key fit.
         let color = if block < blocks { c_int::try_from(block).unwrap_or(c_int::MAX) } else { none };
         let key = c_int::try_from(self.rank).unwrap_or(c_int::MAX);
         let mut handle = constant!(shim::beff_comm_null);
         // SAFETY: collective call on a valid communicator; the new handle is written.
         check(unsafe { mpi_sys::MPI_Comm_split(self.handle, color, key, &raw mut handle) })?;
-        Self::adopt(handle)
+        Self::from_nullable_handle(handle)
     }
 
     /// The ranks that share this rank's node. Collective.
     ///
-    /// MPI_Comm_split_type spins for some hundred milliseconds where ranks outnumber cores. Ranks that all find themselves on one
-    /// host need no split: they get a copy.
+    /// MPI_Comm_split_type spins for some hundred milliseconds if ranks outnumber cores, so if all are on one host, the communicator is
+    /// duplicated.
     pub fn node(&self) -> Result<Option<Self>> {
-        if let Some(ranks) = self.ranks() {
-            return Ok(ranks.split(Some(0)).map(Self::of));
+        if let Some(ranks) = self.custom_ranks() {
+            return Ok(ranks.split(Some(0)).map(Self::from_ranks));
         }
         if self.is_on_one_host()? {
-            return self.copy().map(Some);
+            return self.duplicate_yielding().map(Some);
         }
         let mut handle = constant!(shim::beff_comm_null);
         // SAFETY: predefined constants; collective call on a valid communicator.
@@ -129,18 +128,18 @@ impl Comm {
                 &raw mut handle,
             )
         })?;
-        Self::adopt(handle)
+        Self::from_nullable_handle(handle)
     }
 
-    /// The same ranks with messages and collective calls of their own (MPI_Comm_dup). Collective.
+    /// MPI_Comm_dup: the same ranks with a separate communication context. Collective.
     pub fn duplicate(&self) -> Result<Self> {
         let mut handle = constant!(shim::beff_comm_null);
         // SAFETY: collective call on a valid communicator; the new handle is written.
         check(unsafe { mpi_sys::MPI_Comm_dup(self.handle, &raw mut handle) })?;
-        Self::made(handle)
+        Self::from_new_handle(handle)
     }
 
-    /// True if all ranks read the same host name in the same boot of a kernel. False as well where one cannot tell. Collective.
+    /// True if all ranks read the same host name and boot id; false if they are unknown. Collective.
     fn is_on_one_host(&self) -> Result<bool> {
         let (mut hasher, mut is_known) = (DefaultHasher::new(), true);
         for of_host in ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"] {
@@ -154,54 +153,53 @@ impl Comm {
         Ok(largest == [host, !host, 0])
     }
 
-    /// As [`Comm::duplicate`], without spinning (MPI_Comm_idup, then MPI_Test). Collective.
-    fn copy(&self) -> Result<Self> {
+    /// As [`Comm::duplicate`] without spinning (MPI_Comm_idup, then MPI_Test). Collective.
+    fn duplicate_yielding(&self) -> Result<Self> {
         let mut handle = constant!(shim::beff_comm_null);
-        // SAFETY: collective call on a valid communicator; the new handle is written until the request is complete, and used
-        // only then (MPI-3.1, 6.4.2).
-        self.patiently(|request| unsafe { mpi_sys::MPI_Comm_idup(self.handle, &raw mut handle, request) })?;
-        Self::made(handle)
+        // SAFETY: collective call on a valid communicator; the new handle is written before completion and used afterwards (MPI-3.1,
+        // 6.4.2).
+        self.post_and_wait(|request| unsafe { mpi_sys::MPI_Comm_idup(self.handle, &raw mut handle, request) })?;
+        Self::from_new_handle(handle)
     }
 
-    /// A communicator that was just made.
-    fn made(handle: MPI_Comm) -> Result<Self> {
+    /// Wraps a new communicator.
+    fn from_new_handle(handle: MPI_Comm) -> Result<Self> {
         let comm = Self::from_handle(handle, true);
         comm.return_errors()?;
         Ok(comm)
     }
 
-    /// The same, for ranks that may be in none.
-    pub(crate) fn adopt(handle: MPI_Comm) -> Result<Option<Self>> {
+    /// As `from_new_handle`; None for MPI_COMM_NULL.
+    pub(crate) fn from_nullable_handle(handle: MPI_Comm) -> Result<Option<Self>> {
         if handle == constant!(shim::beff_comm_null) {
             return Ok(None);
         }
-        Self::made(handle).map(Some)
+        Self::from_new_handle(handle).map(Some)
     }
 
-    /// MPI_Barrier itself, which spins: for clocks that begin behind it by definition. Elsewhere [`Comm::barrier`].
+    /// MPI_Barrier itself, which spins: for timed regions defined to start after it. Else [`Comm::barrier`].
     ///
     /// # Errors
-    /// What MPI reports.
+    /// Any MPI error.
     pub fn bare_barrier(&self) -> Result<()> {
-        if let Some(ranks) = self.ranks() {
-            ranks.meet("bare barrier", &[]);
+        if let Some(ranks) = self.custom_ranks() {
+            ranks.allgather("bare barrier", &[]);
             return Ok(());
         }
         if self.size > 1 {
             // SAFETY: collective call on a valid communicator.
             check(unsafe { mpi_sys::MPI_Barrier(self.handle) })?;
         }
-        stranded::others_came();
+        collective_timeout::peers_arrived();
         Ok(())
     }
 
-    /// MPI_Bcast itself, which spins: for decisions as the program of the definition makes them. Elsewhere [`Comm::bcast_f64`]. Does not
-    /// allocate.
+    /// MPI_Bcast itself, which spins: for decisions as in the defining program. Else [`Comm::bcast_f64`]. Does not allocate.
     ///
     /// # Errors
-    /// What MPI reports.
+    /// Any MPI error.
     pub fn bare_bcast_f64(&self, values: &mut [f64], root: u64) -> Result<()> {
-        if self.of_root_f64("bare bcast", values, root) {
+        if self.custom_bcast_f64("bare bcast", values, root) {
             return Ok(());
         }
         if self.size == 1 {
@@ -209,14 +207,14 @@ impl Comm {
         }
         let (root, kind) = (c_integer(root, "MPI_ERR_ROOT")?, constant!(mpi_sys::RSMPI_DOUBLE));
         let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), c_integer(values.len() as u64, "MPI_ERR_COUNT")?);
-        // SAFETY: the buffer holds `count` doubles, equally many on all ranks.
+        // SAFETY: the buffer holds `count` doubles, the same number on all ranks.
         check(unsafe { mpi_sys::MPI_Bcast(memory, count, kind, root, self.handle) })
     }
 
-    /// A barrier that does not burn a core while it waits: for ranks outside the partition that is measured.
+    /// A barrier that sleeps while it waits, for ranks outside the measured partition.
     pub fn idle_barrier(&self) -> Result<()> {
-        if let Some(ranks) = self.ranks() {
-            ranks.meet("idle barrier", &[]);
+        if let Some(ranks) = self.custom_ranks() {
+            ranks.allgather("idle barrier", &[]);
             return Ok(());
         }
         let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
@@ -224,7 +222,7 @@ impl Comm {
         check(unsafe { mpi_sys::MPI_Ibarrier(self.handle, &raw mut request) })?;
         loop {
             let mut done: c_int = 0;
-            // SAFETY: the request is the pending one from above; the status is not wanted.
+            // SAFETY: the pending request from above; the status is ignored.
             check(unsafe { mpi_sys::MPI_Test(&raw mut request, &raw mut done, mpi_sys::RSMPI_STATUS_IGNORE) })?;
             if done != 0 {
                 return Ok(());
@@ -233,9 +231,9 @@ impl Comm {
         }
     }
 
-    /// Minimum or maximum. MPICH 4.0.2 compares MPI_UINT64_T as if it were signed (2^64 - 1 < 0): with the top bit turned
-    /// over, signed numbers have the order of the unsigned ones everywhere.
-    fn extreme_u64(&self, values: &mut [u64], op: mpi_sys::MPI_Op) -> Result<()> {
+    /// Minimum or maximum. MPICH 4.0.2 compares MPI_UINT64_T as signed (2^64 - 1 < 0); inverting the top bit makes the signed order
+    /// correct in every library.
+    fn extremum_u64(&self, values: &mut [u64], op: mpi_sys::MPI_Op) -> Result<()> {
         let turn_over = |values: &mut [u64]| values.iter_mut().for_each(|value| *value ^= 1 << 63);
         turn_over(values);
         let result = self.allreduce(values, constant!(mpi_sys::RSMPI_INT64_T), op);
@@ -245,8 +243,8 @@ impl Comm {
 
     /// Element-wise maximum over all ranks, in place. Does not allocate.
     pub fn max_f64(&self, values: &mut [f64]) -> Result<()> {
-        if let Some(ranks) = self.ranks() {
-            fold_f64(values, &ranks.meet("max", &bytes_f64(values)), f64::max);
+        if let Some(ranks) = self.custom_ranks() {
+            reduce_f64(values, &ranks.allgather("max", &f64_to_bytes(values)), f64::max);
             return Ok(());
         }
         self.allreduce(values, constant!(mpi_sys::RSMPI_DOUBLE), constant!(mpi_sys::RSMPI_MAX))
@@ -254,8 +252,8 @@ impl Comm {
 
     /// Element-wise minimum over all ranks, in place. Does not allocate.
     pub fn min_f64(&self, values: &mut [f64]) -> Result<()> {
-        if let Some(ranks) = self.ranks() {
-            fold_f64(values, &ranks.meet("min", &bytes_f64(values)), f64::min);
+        if let Some(ranks) = self.custom_ranks() {
+            reduce_f64(values, &ranks.allgather("min", &f64_to_bytes(values)), f64::min);
             return Ok(());
         }
         self.allreduce(values, constant!(mpi_sys::RSMPI_DOUBLE), constant!(mpi_sys::RSMPI_MIN))
@@ -263,26 +261,26 @@ impl Comm {
 
     /// Element-wise minimum over all ranks, in place.
     pub fn min_u64(&self, values: &mut [u64]) -> Result<()> {
-        if let Some(ranks) = self.ranks() {
-            fold(values, &ranks.meet("min", &bytes(values)), u64::min);
+        if let Some(ranks) = self.custom_ranks() {
+            reduce_u64(values, &ranks.allgather("min", &to_bytes(values)), u64::min);
             return Ok(());
         }
-        self.extreme_u64(values, constant!(mpi_sys::RSMPI_MIN))
+        self.extremum_u64(values, constant!(mpi_sys::RSMPI_MIN))
     }
 
     /// Element-wise maximum over all ranks, in place.
     pub fn max_u64(&self, values: &mut [u64]) -> Result<()> {
-        if let Some(ranks) = self.ranks() {
-            fold(values, &ranks.meet("max", &bytes(values)), u64::max);
+        if let Some(ranks) = self.custom_ranks() {
+            reduce_u64(values, &ranks.allgather("max", &to_bytes(values)), u64::max);
             return Ok(());
         }
-        self.extreme_u64(values, constant!(mpi_sys::RSMPI_MAX))
+        self.extremum_u64(values, constant!(mpi_sys::RSMPI_MAX))
     }
 
     /// Element-wise sum over all ranks, in place.
     pub fn sum_u64(&self, values: &mut [u64]) -> Result<()> {
-        if let Some(ranks) = self.ranks() {
-            fold(values, &ranks.meet("sum", &bytes(values)), u64::wrapping_add);
+        if let Some(ranks) = self.custom_ranks() {
+            reduce_u64(values, &ranks.allgather("sum", &to_bytes(values)), u64::wrapping_add);
             return Ok(());
         }
         self.allreduce(values, constant!(mpi_sys::RSMPI_UINT64_T), constant!(mpi_sys::RSMPI_SUM))
@@ -293,44 +291,48 @@ impl Comm {
             return Ok(());
         }
         let root = c_integer(root, "MPI_ERR_ROOT")?;
-        values.chunks_mut(MOST_ELEMENTS).try_for_each(|values| {
-            let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
-            // SAFETY: the buffer holds `count` elements of the type the callers below pair with it, equally many on all ranks, and is
-            // borrowed alone until the request is complete, which is before this goes on.
-            self.patiently(|request| unsafe {
+        values.chunks_mut(MAX_ELEMENTS).try_for_each(|values| {
+            let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), element_count(values));
+            // SAFETY: `count` elements of the type that the callers pair with the buffer, equal on all ranks, exclusively borrowed until
+            // completion.
+            self.post_and_wait(|request| unsafe {
                 mpi_sys::MPI_Ibcast(memory, count, datatype, root, self.handle, request)
             })
         })
     }
 
-    /// The numbers of `root` among ranks that are not MPI's; false: they are.
-    fn of_root_f64(&self, call: &'static str, values: &mut [f64], root: u64) -> bool {
-        let Some(ranks) = self.ranks() else { return false };
-        let all = ranks.meet(call, &bytes_f64(values));
-        let theirs = words(&all[root as usize]);
+    /// Broadcast among ranks that are not MPI's; false if they are.
+    fn custom_bcast_f64(&self, call: &'static str, values: &mut [f64], root: u64) -> bool {
+        let Some(ranks) = self.custom_ranks() else { return false };
+        let all = ranks.allgather(call, &f64_to_bytes(values));
+        let theirs = from_bytes(&all[root as usize]);
         values.iter_mut().zip(theirs).for_each(|(value, bits)| *value = f64::from_bits(bits));
         true
     }
 
     /// Broadcast of numbers from `root`, in place. Does not allocate.
     pub fn bcast_f64(&self, values: &mut [f64], root: u64) -> Result<()> {
-        if self.of_root_f64("bcast", values, root) {
+        if self.custom_bcast_f64("bcast", values, root) {
             return Ok(());
         }
         self.bcast(values, constant!(mpi_sys::RSMPI_DOUBLE), root)
     }
 
-    /// The numbers of every rank, in rank order, on every rank; each gives equally many.
+    /// Values of all ranks in rank order, on every rank; the same number from each.
     pub fn allgather_u64(&self, mine: &[u64]) -> Result<Vec<u64>> {
-        if let Some(ranks) = self.ranks() {
-            return Ok(ranks.meet("allgather", &bytes(mine)).iter().flat_map(|theirs| words(theirs)).collect());
+        if let Some(ranks) = self.custom_ranks() {
+            return Ok(ranks
+                .allgather("allgather", &to_bytes(mine))
+                .iter()
+                .flat_map(|theirs| from_bytes(theirs))
+                .collect());
         }
         let ranks = usize::try_from(self.size).unwrap_or(1);
         let mut all = vec![0_u64; mine.len() * ranks];
         let (from, into) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
         let (count, kind) = (c_integer(mine.len() as u64, "MPI_ERR_COUNT")?, constant!(mpi_sys::RSMPI_UINT64_T));
-        // SAFETY: equal counts on all ranks; the receive buffer holds one slot per rank. Both are there until the request is complete.
-        self.patiently(|request| unsafe {
+        // SAFETY: equal counts on all ranks; one slot per rank in the receive buffer. Both live until completion.
+        self.post_and_wait(|request| unsafe {
             mpi_sys::MPI_Iallgather(from, count, kind, into, count, kind, self.handle, request)
         })?;
         Ok(all)
@@ -343,15 +345,15 @@ impl Comm {
         Ok(value[0] > 0.5)
     }
 
-    /// The bytes of `root`, on every rank; of any length.
+    /// The bytes of `root`, on every rank; any length.
     pub fn bcast_bytes(&self, bytes: Vec<u8>, root: u64) -> Result<Vec<u8>> {
-        if let Some(ranks) = self.ranks() {
-            return Ok(ranks.meet("bcast", &bytes).swap_remove(root as usize));
+        if let Some(ranks) = self.custom_ranks() {
+            return Ok(ranks.allgather("bcast", &bytes).swap_remove(root as usize));
         }
         if self.size == 1 {
             return Ok(bytes);
         }
-        // A length is far below 2^53, so the double carries it exactly.
+        // A length is far below 2^53, so a double represents it exactly.
         let mut len = [bytes.len() as f64];
         self.bcast_f64(&mut len, root)?;
         let mut bytes = bytes;
@@ -360,17 +362,16 @@ impl Comm {
         Ok(bytes)
     }
 
-    /// The bytes of every rank, in rank order, on rank 0; empty on the others. Of any length: they go in as many rounds as it
-    /// takes.
+    /// The bytes of every rank, in rank order, on rank 0; empty on the others. Any length, in rounds.
     pub fn gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         let ranks = usize::try_from(self.size).unwrap_or(usize::MAX);
-        self.gather_in_rounds(bytes, GATHERED_BYTES / ranks)
+        self.gather_in_rounds(bytes, MAX_GATHER_BYTES / ranks)
     }
 
-    /// The same with at most `most_bytes` of each rank in one round.
+    /// The same with at most `most_bytes` of each rank per round.
     pub fn gather_in_rounds(&self, bytes: &[u8], most_bytes: usize) -> Result<Vec<Vec<u8>>> {
-        if let Some(ranks) = self.ranks() {
-            let all = ranks.meet("gather", bytes);
+        if let Some(ranks) = self.custom_ranks() {
+            let all = ranks.allgather("gather", bytes);
             return Ok(if self.is_root() { all } else { Vec::new() });
         }
         if self.size == 1 {
@@ -399,29 +400,28 @@ impl Comm {
         Ok(all)
     }
 
-    /// Equally many bytes of every rank, behind each other on rank 0; none on the others.
+    /// The same number of bytes from every rank, concatenated on rank 0.
     fn gather_equal(&self, mine: &[u8]) -> Result<Vec<u8>> {
         let ranks = usize::try_from(self.size).unwrap_or(1);
         let mut all = vec![0_u8; if self.is_root() { mine.len() * ranks } else { 0 }];
         let (from, into) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
         let (count, kind) = (c_integer(mine.len() as u64, "MPI_ERR_COUNT")?, constant!(mpi_sys::RSMPI_UINT8_T));
-        // SAFETY: equal counts on all ranks; the receive buffer of the root holds one slot per rank. Both are there until the request is
-        // complete.
-        self.patiently(|request| unsafe {
+        // SAFETY: equal counts on all ranks; one slot per rank in the root's receive buffer. Both live until completion.
+        self.post_and_wait(|request| unsafe {
             mpi_sys::MPI_Igather(from, count, kind, into, count, kind, 0, self.handle, request)
         })?;
         Ok(all)
     }
 }
 
-/// Elements of one collective call at most: they and their sum over a few ranks fit a C integer.
-pub(crate) const MOST_ELEMENTS: usize = 1 << 28;
-/// Bytes that rank 0 takes in by one round of a gather.
-const GATHERED_BYTES: usize = 1 << 30;
+/// Maximum elements of one collective call: they and their sum over a few ranks fit a C integer.
+pub(crate) const MAX_ELEMENTS: usize = 1 << 28;
+/// Bytes that rank 0 receives in one round of a gather.
+const MAX_GATHER_BYTES: usize = 1 << 30;
 
-/// Elements as MPI counts them, of at most [`MOST_ELEMENTS`].
-pub(crate) fn count<T>(values: &[T]) -> c_int {
-    debug_assert!(values.len() <= MOST_ELEMENTS);
+/// Number of elements as a C integer; at most [`MAX_ELEMENTS`].
+pub(crate) fn element_count<T>(values: &[T]) -> c_int {
+    debug_assert!(values.len() <= MAX_ELEMENTS);
     values.len() as c_int
 }
 

@@ -1,5 +1,4 @@
-//! Datatypes of transfers and file views. Everything is counted in one elementary type: 8-byte doubles, as in the paper of
-//! b_eff_io, or bytes.
+//! Datatypes of transfers and file views, in one etype: 8-byte doubles, as in the b_eff_io paper, or bytes.
 
 use std::ffi::c_int;
 
@@ -8,7 +7,7 @@ use mpi_sys::MPI_Datatype;
 use crate::error::{check, Result};
 use crate::shim;
 
-/// The elementary type of a view and of the transfers through it.
+/// The etype of a view and its transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
     /// MPI_DOUBLE.
@@ -18,7 +17,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Bytes of one.
+    /// Bytes of an element.
     #[must_use]
     #[inline]
     pub fn bytes(self) -> u64 {
@@ -40,18 +39,17 @@ impl Element {
     }
 }
 
-/// An owned, committed derived datatype.
 #[derive(Debug)]
-struct Derived(MPI_Datatype);
+struct DerivedType(MPI_Datatype);
 
-impl Drop for Derived {
+impl Drop for DerivedType {
     fn drop(&mut self) {
-        // SAFETY: a derived type that this value owns, freed once; MPI keeps what pending operations need.
+        // SAFETY: a derived type owned by this value, freed once; MPI keeps what pending operations need.
         unsafe { mpi_sys::MPI_Type_free(&raw mut self.0) };
     }
 }
 
-impl Derived {
+impl DerivedType {
     fn commit(mut self) -> Result<Self> {
         // SAFETY: a valid derived type.
         check(unsafe { mpi_sys::MPI_Type_commit(&raw mut self.0) })?;
@@ -59,16 +57,16 @@ impl Derived {
     }
 }
 
-/// `elements` of one type, contiguous, as one derived type that needs no count beyond `max_count`.
-fn contiguous(element: Element, elements: u64, max_count: u64) -> Result<Derived> {
+/// `elements` contiguous elements as one derived type without a count beyond `max_count`.
+fn contiguous(element: Element, elements: u64, max_count: u64) -> Result<DerivedType> {
     let mut new = element.handle();
     if elements <= max_count {
         let count = c_int::try_from(elements).unwrap_or(c_int::MAX);
         // SAFETY: predefined old type; the new handle is owned by the result.
         check(unsafe { mpi_sys::MPI_Type_contiguous(count, element.handle(), &raw mut new) })?;
-        return Ok(Derived(new));
+        return Ok(DerivedType(new));
     }
-    // Blocks of max_count elements, and the rest behind them.
+    // Blocks of max_count elements, then the remainder.
     let block = contiguous(element, max_count, max_count)?;
     let blocks = elements / max_count;
     let rest = elements % max_count;
@@ -86,26 +84,26 @@ fn contiguous(element: Element, elements: u64, max_count: u64) -> Result<Derived
             &raw mut new,
         )
     })?;
-    Ok(Derived(new))
+    Ok(DerivedType(new))
 }
 
-/// What one call moves: a number of elements, as count and type that fit a C integer.
+/// Memory of one call: count and type, which fit a C integer.
 #[derive(Debug)]
 pub struct TransferType {
-    derived: Option<Derived>,
+    derived: Option<DerivedType>,
     element: Element,
     count: c_int,
     bytes: u64,
 }
 
 impl TransferType {
-    /// A transfer of `bytes` in elements of this type, a whole number of them. Above `max_count` elements (None: what a C
-    /// integer holds) a derived datatype takes the place of the count, so that nothing ever wraps.
+    /// `bytes` in elements, of which they are a multiple. Above `max_count` elements (None: INT_MAX) a derived datatype replaces the
+    /// count, which never wraps.
     ///
     /// # Panics
-    /// If `bytes` is no whole number of elements.
+    /// If `bytes` is not a multiple of the element.
     pub fn new(element: Element, bytes: u64, max_count: Option<u64>) -> Result<Self> {
-        assert!(bytes.is_multiple_of(element.bytes()), "transfers are whole elements");
+        assert!(bytes.is_multiple_of(element.bytes()), "the bytes are not a multiple of the element");
         let elements = bytes / element.bytes();
         let max_count = max_count.unwrap_or(i32::MAX as u64);
         if elements <= max_count {
@@ -116,9 +114,9 @@ impl TransferType {
         Ok(Self { derived: Some(derived), element, count: 1, bytes })
     }
 
-    /// A transfer of nothing.
+    /// A transfer of 0 bytes.
     #[must_use]
-    pub fn nothing(element: Element) -> Self {
+    pub fn empty(element: Element) -> Self {
         Self { derived: None, element, count: 0, bytes: 0 }
     }
 
@@ -129,7 +127,7 @@ impl TransferType {
         self.bytes
     }
 
-    /// What it is counted in.
+    /// Element in which it is counted.
     #[must_use]
     #[inline]
     pub fn element(&self) -> Element {
@@ -147,21 +145,21 @@ impl TransferType {
     }
 }
 
-/// The tile of a file view: one chunk of data, then a gap up to the extent.
+/// The filetype of a view: one chunk of data, then a gap up to the extent.
 #[derive(Debug)]
 pub struct FileType {
-    derived: Option<Derived>,
+    derived: Option<DerivedType>,
     element: Element,
 }
 
 impl FileType {
-    /// The element itself: every byte of the file from the displacement on.
+    /// The element itself: every byte from the displacement on.
     #[must_use]
     pub fn plain(element: Element) -> Self {
         Self { derived: None, element }
     }
 
-    /// One chunk of `chunk_bytes` every `stride_bytes`; without a gap the element itself is the tile.
+    /// One chunk of `chunk_bytes` every `stride_bytes`; without a gap the filetype is the element itself.
     pub fn strided(element: Element, chunk_bytes: u64, stride_bytes: u64) -> Result<Self> {
         if chunk_bytes == stride_bytes {
             return Ok(Self::plain(element));
@@ -171,10 +169,10 @@ impl FileType {
         let mut new = element.handle();
         // SAFETY: a valid old type; the new handle is owned by the result.
         check(unsafe { mpi_sys::MPI_Type_create_resized(chunk.0, 0, extent, &raw mut new) })?;
-        Ok(Self { derived: Some(Derived(new).commit()?), element })
+        Ok(Self { derived: Some(DerivedType(new).commit()?), element })
     }
 
-    /// What the view is counted in.
+    /// Etype of the view.
     #[must_use]
     pub fn element(&self) -> Element {
         self.element

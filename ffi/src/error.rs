@@ -4,13 +4,13 @@ use std::ffi::{c_char, c_int, CStr, CString};
 
 use crate::shim;
 
-/// Result of an MPI call. Where nothing else is said, the error is what MPI reports.
+/// Result of an MPI call. Unless stated otherwise, the error is the one that MPI reports.
 pub type Result<T> = std::result::Result<T, MpiError>;
 
 /// Broad cause of an MPI error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// MPI_ERR_NO_SPACE, MPI_ERR_QUOTA, or an MPI_ERR_IO whose text says so.
+pub enum MpiErrorCause {
+    /// MPI_ERR_NO_SPACE, MPI_ERR_QUOTA, or an MPI_ERR_IO with such a text.
     NoSpace,
     /// The file or directory cannot be used.
     Path,
@@ -29,7 +29,7 @@ pub struct MpiError {
     /// Text of MPI_Error_string, on one line.
     pub text: String,
     /// Broad cause.
-    pub cause: Cause,
+    pub cause: MpiErrorCause,
 }
 
 impl MpiError {
@@ -37,37 +37,37 @@ impl MpiError {
         let mut class: c_int = 0;
         // SAFETY: both arguments are plain integers; MPI_Error_class accepts any code an MPI call returned.
         unsafe { mpi_sys::MPI_Error_class(code, &raw mut class) };
-        // SAFETY: the memory is longer than MPI_MAX_ERROR_STRING, the longest text the call writes.
-        let told = text_of(constant!(shim::beff_max_error_string), |text, len| unsafe {
+        // SAFETY: the memory is longer than MPI_MAX_ERROR_STRING.
+        let message = read_text(constant!(shim::beff_max_error_string), |text, len| unsafe {
             mpi_sys::MPI_Error_string(code, text, len)
         });
-        // A code without a text has its class all the same.
-        let text = told.unwrap_or_default();
+        // A code without a text still has a class.
+        let text = message.unwrap_or_default();
         // SAFETY: returns a pointer to a string literal for every argument.
         let class_name = unsafe { CStr::from_ptr(shim::beff_class_name(class)) };
         // SAFETY: pure function of an integer.
         let cause = match unsafe { shim::beff_cause_of_class(class) } {
-            1 => Cause::NoSpace,
-            2 => Cause::Path,
-            3 => Cause::Unsupported,
-            // Some libraries report a full disk as MPI_ERR_IO or MPI_ERR_OTHER and say it only in words.
+            1 => MpiErrorCause::NoSpace,
+            2 => MpiErrorCause::Path,
+            3 => MpiErrorCause::Unsupported,
+            // Some libraries report a full disk as MPI_ERR_IO or MPI_ERR_OTHER, with the reason in the text only.
             _ if ["No space left", "quota exceeded", "Disk quota", "File too large"]
                 .iter()
                 .any(|w| text.contains(w)) =>
             {
-                Cause::NoSpace
+                MpiErrorCause::NoSpace
             }
-            _ => Cause::Other,
+            _ => MpiErrorCause::Other,
         };
         Self { class: class_name.to_string_lossy().into_owned(), text, cause }
     }
 }
 
-/// The text that a call writes, on one line: into memory for `most` characters and a NUL byte, its length behind it.
+/// The text that a call writes into memory for `most` characters and a NUL byte, on one line.
 ///
 /// # Errors
 /// The code of the call.
-pub(crate) fn text_of(
+pub(crate) fn read_text(
     most: c_int,
     call: impl FnOnce(*mut c_char, *mut c_int) -> c_int,
 ) -> std::result::Result<String, c_int> {
@@ -82,30 +82,29 @@ pub(crate) fn text_of(
     }
 }
 
-/// A number that a call of MPI takes as a C integer.
+/// An MPI argument as a C integer.
 ///
 /// # Errors
-/// `class`, if it is too large for one.
+/// `class`, if it does not fit.
 pub(crate) fn c_integer(value: u64, class: &str) -> Result<c_int> {
-    c_int::try_from(value).map_err(|_| refused(class, format!("{value} does not fit a C integer")))
+    c_int::try_from(value).map_err(|_| rejection(class, format!("{value} does not fit a C integer")))
 }
 
-/// The error of what MPI is not even asked for.
-pub(crate) fn refused(class: &str, text: String) -> MpiError {
-    MpiError { class: class.into(), text, cause: Cause::Unsupported }
+pub(crate) fn rejection(class: &str, text: String) -> MpiError {
+    MpiError { class: class.into(), text, cause: MpiErrorCause::Unsupported }
 }
 
-/// A text for C; one with a NUL byte inside is refused as MPI would refuse it.
+/// A C string; one with a NUL byte is rejected, as by MPI.
 pub(crate) fn c_string(text: &[u8], class: &str) -> Result<CString> {
-    CString::new(text).map_err(|e| MpiError { class: class.into(), text: e.to_string(), cause: Cause::Other })
+    CString::new(text).map_err(|e| MpiError { class: class.into(), text: e.to_string(), cause: MpiErrorCause::Other })
 }
 
-/// Folds the white space of multi-line library messages.
+/// Joins the lines of a library message.
 fn one_line(text: &str) -> String {
     text.trim_matches(['\0', '\n', ' ']).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Turns a return code into a result. MPI_SUCCESS is 0 by the standard (MPI-3.1 section 8.4).
+/// Converts a return code to a result. MPI_SUCCESS is 0 by the standard (MPI-3.1 section 8.4).
 #[inline]
 pub(crate) fn check(code: c_int) -> Result<()> {
     if code == 0 {

@@ -7,7 +7,7 @@ use mpi_sys::MPI_Info;
 use crate::error::{c_string, check, Result};
 use crate::shim;
 
-/// An info object with hints, or MPI_INFO_NULL when there are none.
+/// An info object with hints, or MPI_INFO_NULL if there are none.
 #[derive(Debug)]
 pub struct Info {
     handle: MPI_Info,
@@ -17,19 +17,19 @@ impl Info {
     /// An info object with these pairs; MPI_INFO_NULL for none.
     ///
     /// # Errors
-    /// MPI_ERR_INFO_KEY or MPI_ERR_INFO_VALUE for what the library refuses.
+    /// MPI_ERR_INFO_KEY or MPI_ERR_INFO_VALUE for pairs that the library rejects.
     pub fn new(pairs: &[(String, String)]) -> Result<Self> {
         if pairs.is_empty() {
             return Ok(Self { handle: constant!(shim::beff_info_null) });
         }
-        Self::object(pairs)
+        Self::new_object(pairs)
     }
 
-    /// An info object with these pairs, also if there are none.
+    /// An info object with these pairs, even if there are none.
     ///
     /// # Errors
     /// As [`Info::new`].
-    pub fn object(pairs: &[(String, String)]) -> Result<Self> {
+    pub fn new_object(pairs: &[(String, String)]) -> Result<Self> {
         let mut info = Self { handle: constant!(shim::beff_info_null) };
         // SAFETY: the new handle is written and owned by `info`.
         check(unsafe { mpi_sys::MPI_Info_create(&raw mut info.handle) })?;
@@ -76,14 +76,14 @@ impl Info {
                     &raw mut found,
                 ))?;
             }
-            pairs.push((text(&key), text(&value)));
+            pairs.push((c_text(&key), c_text(&value)));
         }
         Ok(pairs)
     }
 }
 
-/// A C string in a buffer as text.
-fn text(buffer: &[u8]) -> String {
+/// Text of a C string in a buffer.
+fn c_text(buffer: &[u8]) -> String {
     let end = buffer.iter().position(|b| *b == 0).unwrap_or(buffer.len());
     String::from_utf8_lossy(&buffer[..end]).into_owned()
 }

@@ -1,9 +1,7 @@
-//! The only door to MPI: raw functions from mpi-sys, constants from a C shim of our own, and owned handles around
-//! both.
+//! The only interface to MPI: raw functions from mpi-sys, constants from a C shim, and owned handles.
 //!
-//! Every wrapper here is thin: one MPI call, its return code turned into [`MpiError`]. Nothing allocates in the calls
-//! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of
-//! allocations, and the few system calls that need unsafe code.
+//! Every wrapper is thin: one MPI call, whose return code becomes an [`MpiError`]. Data accesses and agreements do not allocate, so they
+//! can be in timed regions. Besides MPI: the count of allocations, and system calls that need unsafe code.
 //!
 //! # From the beginning to the end of MPI
 //!
@@ -28,46 +26,46 @@
 //!
 //! # In which order to read
 //!
-//! 1. [`error`]: what every call returns. [`universe`] and [`comm`]: MPI itself, ranks and what they agree on, which
-//!    leaves the core to others while they wait (`patient.rs`).
-//! 2. [`info`], [`datatype`] and [`mod@file`]: hints, what is moved, how a file is seen; then [`access`], every call
-//!    that moves data, and [`transfers`], many of them at once.
-//! 3. [`exchange`] and [`places`], the loops of b_eff and where their messages lie, and [`requests`], the messages of two-phase transfers.
-//! 4. [`replay`]: every call of the MPI-IO chapter by its own name, for recorded programs.
-//! 5. [`stranded`]: an end for ranks that a library leaves waiting.
-//! 6. [`ranks`]: what unit tests put in the place of MPI.
-//! 7. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
-//!    nothing to do with MPI.
+//! 1. [`error`]: result of every call. [`universe`] and [`comm`]: MPI itself, ranks and their collective calls, which yield the core
+//!    while they wait (`yielding_wait.rs`).
+//! 2. [`info`], [`datatype`] and [`mod@file`]: hints, datatypes, files and views; [`access`]: data access routines; [`transfers`]:
+//!    several nonblocking ones at once.
+//! 3. [`exchange`] and [`message_layout`]: the loops of b_eff and the placement of their messages; [`requests`]: the messages of two-phase
+//!    transfers.
+//! 4. [`replay`]: every function of the MPI-IO chapter under its own name, for recorded programs.
+//! 5. [`collective_timeout`]: ends ranks that a library leaves waiting.
+//! 6. [`ranks`]: replaces MPI in unit tests.
+//! 7. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), for comparison. [`alloc`] and [`page_cache`] are independent of MPI.
 
-/// A constant of the library or of the shim, which are symbols of C.
+/// A constant of the library or the shim, which is a C symbol.
 macro_rules! constant {
     ($name:path) => {
-        // SAFETY: set before the program begins, and written by nobody after.
+        // SAFETY: initialized before the program starts, and never written afterwards.
         unsafe { $name }
     };
 }
 
 pub mod access;
-mod agreement;
 pub mod alloc;
 pub mod bare;
 pub mod bare_file;
+pub mod collective_timeout;
 pub mod comm;
 pub mod datatype;
 pub mod error;
 pub mod exchange;
 pub mod file;
 pub mod info;
-pub mod linux;
-mod patient;
-pub mod places;
+mod max_reduction;
+pub mod message_layout;
+pub mod notifications;
+pub mod page_cache;
 pub mod ranks;
 pub mod replay;
 pub mod requests;
-pub mod signals;
-pub mod stranded;
 pub mod transfers;
 pub mod universe;
+mod yielding_wait;
 
 #[cfg(test)]
 mod calls_tests;
@@ -78,18 +76,18 @@ mod shim {
     include!(concat!(env!("OUT_DIR"), "/shim.rs"));
 }
 
-pub use access::Access;
-pub use agreement::Agreement;
+pub use access::DataAccess;
 pub use bare_file::{BareCall, BareFile, BareLoop};
 pub use comm::Comm;
 pub use datatype::{Element, FileType, TransferType};
-pub use error::{Cause, MpiError, Result};
-pub use exchange::{Exchange, Link, Way};
-pub use file::{MpiFile, Open};
+pub use error::{MpiError, MpiErrorCause, Result};
+pub use exchange::{ExchangeCall, NeighborExchange, StepPeers};
+pub use file::{AccessMode, MpiFile};
 pub use info::Info;
-pub use places::{Flow, Places, Walk, Windows};
-pub use ranks::Ranks;
-pub use requests::{Message, Requests};
-pub use signals::{Gathering, Signals};
-pub use transfers::{Transfer, Transfers};
+pub use max_reduction::MaxReduction;
+pub use message_layout::{MemoryWalk, MessageLayout, MessagePlacement, MessageWindows};
+pub use notifications::{Notifications, PendingBarrier};
+pub use ranks::RankGroup;
+pub use requests::{MessageDirection, Requests};
+pub use transfers::{Transfer, TransferRequests};
 pub use universe::{built_with, library_version, Universe};

@@ -1,42 +1,42 @@
-//! Ranks that are not MPI's. A [`crate::Comm`] can be made of them ([`crate::Comm::of`]) and then calls no function of MPI: unit tests run
-//! the loops of several ranks against each other as threads of one process.
+//! Ranks that are not MPI's. A [`crate::Comm`] of them ([`crate::Comm::from_ranks`]) calls no MPI function: unit tests run the loops of several
+//! ranks as threads.
 //!
-//! All collective calls come down to one: every rank brings bytes and leaves with those of all ranks.
+//! All collective calls are an allgather of bytes.
 
 use std::fmt::Debug;
 
-/// One rank of a group of them. All methods but the first two are collective or meet a partner, in the order of the calls.
-pub trait Ranks: Debug {
+/// One rank of a group. All methods but the first two are collective or involve a peer.
+pub trait RankGroup: Debug {
     /// This rank's number.
     fn rank(&self) -> u64;
 
-    /// How many there are.
+    /// Number of ranks.
     fn size(&self) -> u64;
 
-    /// What every rank has brought, in the order of the ranks. `call` names the collective call, which is the same on all of them.
-    fn meet(&self, call: &'static str, mine: &[u8]) -> Vec<Vec<u8>>;
+    /// The bytes of every rank, in rank order. `call` names the collective call, the same on all ranks.
+    fn allgather(&self, call: &'static str, mine: &[u8]) -> Vec<Vec<u8>>;
 
-    /// The begin of a meeting for which this rank does not wait yet. Returns its number.
-    fn begin(&self, mine: &[u8]) -> u64;
+    /// Posts a nonblocking allgather. Returns its number.
+    fn post_allgather(&self, mine: &[u8]) -> u64;
 
-    /// The end of the meeting that [`Ranks::begin`] gave this number.
-    fn finish(&self, number: u64) -> Vec<Vec<u8>>;
+    /// Completes the allgather that [`RankGroup::post_allgather`] numbered.
+    fn complete_allgather(&self, number: u64) -> Vec<Vec<u8>>;
 
-    /// The ranks that say the same number, as a group of their own in their present order; None for those that say none.
-    fn split(&self, number: Option<u64>) -> Option<Box<dyn Ranks>>;
+    /// Splits the group: ranks with the same number form a new group in their present order; None without a number.
+    fn split(&self, number: Option<u64>) -> Option<Box<dyn RankGroup>>;
 
-    /// A message to another rank, which is kept until it is received.
+    /// Sends a message to another rank; it is buffered until received.
     fn send(&self, to: u64, bytes: &[u8]);
 
-    /// The next message of another rank.
+    /// Receives the next message of another rank.
     fn receive(&self, from: u64) -> Vec<u8>;
 }
 
-/// Each number combined over all ranks, in place.
-pub(crate) fn fold(values: &mut [u64], all: &[Vec<u8>], combine: impl Fn(u64, u64) -> u64) {
+/// Combines each number over all ranks, in place.
+pub(crate) fn reduce_u64(values: &mut [u64], all: &[Vec<u8>], combine: impl Fn(u64, u64) -> u64) {
     for (rank, bytes) in all.iter().enumerate() {
-        let theirs = words(bytes);
-        assert_eq!(theirs.len(), values.len(), "rank {rank} brings another number of numbers");
+        let theirs = from_bytes(bytes);
+        assert_eq!(theirs.len(), values.len(), "rank {rank} has a different number of values");
         for (value, other) in values.iter_mut().zip(theirs) {
             *value = if rank == 0 { other } else { combine(*value, other) };
         }
@@ -44,23 +44,23 @@ pub(crate) fn fold(values: &mut [u64], all: &[Vec<u8>], combine: impl Fn(u64, u6
 }
 
 /// The same for floating-point numbers.
-pub(crate) fn fold_f64(values: &mut [f64], all: &[Vec<u8>], combine: impl Fn(f64, f64) -> f64) {
+pub(crate) fn reduce_f64(values: &mut [f64], all: &[Vec<u8>], combine: impl Fn(f64, f64) -> f64) {
     let mut bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
-    fold(&mut bits, all, |a, b| combine(f64::from_bits(a), f64::from_bits(b)).to_bits());
+    reduce_u64(&mut bits, all, |a, b| combine(f64::from_bits(a), f64::from_bits(b)).to_bits());
     values.iter_mut().zip(bits).for_each(|(value, bits)| *value = f64::from_bits(bits));
 }
 
-/// Numbers as bytes.
-pub(crate) fn bytes(values: &[u64]) -> Vec<u8> {
+/// Converts numbers to bytes.
+pub(crate) fn to_bytes(values: &[u64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 /// The same for floating-point numbers.
-pub(crate) fn bytes_f64(values: &[f64]) -> Vec<u8> {
+pub(crate) fn f64_to_bytes(values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Bytes as numbers.
-pub(crate) fn words(bytes: &[u8]) -> Vec<u64> {
+/// Converts bytes to numbers.
+pub(crate) fn from_bytes(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks_exact(8).map(|word| word.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))).collect()
 }

@@ -1,45 +1,44 @@
-//! Begin and end of MPI.
+//! Initialization and finalization of MPI.
 
 use std::ffi::{c_int, CStr};
 use std::marker::PhantomData;
 
 use crate::comm::Comm;
-use crate::error::{check, text_of, MpiError, Result};
+use crate::error::{check, read_text, MpiError, Result};
 use crate::shim;
 
-/// MPI between MPI_Init_thread and MPI_Finalize. Dropping it finalizes; every communicator, datatype and file must
-/// be gone by then, which the borrow of [`Universe::world`] does not enforce but the program's structure does.
+/// MPI between MPI_Init_thread and MPI_Finalize, called on drop. The program's structure, not the borrow of [`Universe::world`], ensures
+/// that communicators, datatypes and files are released before.
 #[derive(Debug)]
 pub struct Universe {
-    // MPI_THREAD_SINGLE: calls come from the thread that initialized, so the value must not move to another one.
+    // MPI_THREAD_SINGLE: only the initializing thread may call MPI, so the value must not be sent to another one.
     _not_send: PhantomData<*const ()>,
 }
 
-/// The MPI library whose header this program was built with, e.g. `MPICH 4.0.2`.
+/// The MPI library whose header was used for the build, e.g. `MPICH 4.0.2`.
 #[must_use]
 pub fn built_with() -> &'static str {
     // SAFETY: the shim's constant points to a string literal.
     unsafe { CStr::from_ptr(shim::beff_built_with) }.to_str().unwrap_or("an MPI library with an unreadable name")
 }
 
-/// MPI_Get_library_version on one line, at most `max_chars` characters. May be called before MPI is started.
+/// MPI_Get_library_version on one line, at most `max_chars` characters. May be called before MPI_Init.
 pub fn library_version(max_chars: usize) -> Result<String> {
     // SAFETY: the memory is longer than MPI_MAX_LIBRARY_VERSION_STRING.
-    let line = text_of(constant!(shim::beff_max_library_version_string), |text, len| unsafe {
+    let line = read_text(constant!(shim::beff_max_library_version_string), |text, len| unsafe {
         mpi_sys::MPI_Get_library_version(text, len)
     });
     Ok(line.map_err(MpiError::from_code)?.chars().take(max_chars).collect())
 }
 
 impl Universe {
-    /// Starts MPI for one thread (MPI_THREAD_SINGLE): no other one of this program calls it, and locks that nobody needs
-    /// cost Open MPI a good tenth of a microsecond for each message.
+    /// Initializes MPI with MPI_THREAD_SINGLE: only this thread calls it, and needless locks cost Open MPI more than 0.1 us per message.
     ///
     /// # Errors
-    /// What MPI_Init_thread reports (most libraries abort the process instead).
+    /// The error of MPI_Init_thread (most libraries abort the process instead).
     pub fn init() -> Result<Self> {
         let mut provided: c_int = 0;
-        // SAFETY: MPI-3.1 section 8.7 allows null for argc and argv; the thread level is the library's own constant.
+        // SAFETY: MPI-3.1 section 8.7 allows null for argc and argv; the thread level is a constant of the library.
         check(unsafe {
             mpi_sys::MPI_Init_thread(
                 std::ptr::null_mut(),
@@ -50,21 +49,21 @@ impl Universe {
         })?;
         let universe = Self { _not_send: PhantomData };
         universe.world().return_errors()?;
-        Comm::own().return_errors()?;
+        Comm::comm_self().return_errors()?;
         Ok(universe)
     }
 
-    /// The communicator of all ranks.
+    /// MPI_COMM_WORLD.
     #[must_use]
     #[allow(clippy::unused_self)] // the borrow shows that MPI is running
     pub fn world(&self) -> Comm {
         Comm::world()
     }
 
-    /// The level of support for threads that the library gives: `single` unless it gives more than it was asked for.
+    /// The provided thread level: `single` unless the library provides more than requested.
     pub fn thread_level(&self) -> Result<&'static str> {
         let mut level: c_int = 0;
-        // SAFETY: one integer to be written.
+        // SAFETY: one integer is written.
         check(unsafe { mpi_sys::MPI_Query_thread(&raw mut level) })?;
         let named = [
             (constant!(mpi_sys::RSMPI_THREAD_SINGLE), "single"),
@@ -75,10 +74,10 @@ impl Universe {
         Ok(named.iter().find(|(number, _)| *number == level).map_or("unknown", |(_, name)| name))
     }
 
-    /// The MPI standard the library implements, e.g. `4.0`.
-    pub fn standard(&self) -> Result<String> {
+    /// Version of the MPI standard that the library implements, e.g. `4.0`.
+    pub fn standard_version(&self) -> Result<String> {
         let (mut major, mut minor): (c_int, c_int) = (0, 0);
-        // SAFETY: two integers to be written.
+        // SAFETY: two integers are written.
         check(unsafe { mpi_sys::MPI_Get_version(&raw mut major, &raw mut minor) })?;
         Ok(format!("{major}.{minor}"))
     }
@@ -86,15 +85,15 @@ impl Universe {
 
 impl Drop for Universe {
     fn drop(&mut self) {
-        // SAFETY: MPI was initialized by this value and is finalized once. The return code has no reader left.
+        // SAFETY: MPI was initialized by this value and is finalized once. The return code is ignored.
         unsafe { mpi_sys::MPI_Finalize() };
     }
 }
 
-/// Ends all ranks at once; for a rank that cannot go on (a panic) and would leave the others in a collective call.
+/// Ends all ranks (MPI_Abort), for a rank that panics while others are in collective calls.
 pub fn abort(code: i32) {
     let mut running: c_int = 0;
-    // SAFETY: MPI_Initialized may be called at any time; MPI_Abort only while MPI runs.
+    // SAFETY: MPI_Initialized may be called at any time; MPI_Abort only while MPI is initialized.
     unsafe {
         mpi_sys::MPI_Initialized(&raw mut running);
         let mut ended: c_int = 0;

@@ -1,10 +1,10 @@
-//! The CPUs a thread may run on, set by the program.
+//! CPU affinity of threads, set by the program.
 //!
-//! The kernel keeps a mask for each thread, and a new thread has that of the one that made it. Only the thread that does the work of a
-//! rank is bound. Threads that the MPI library started before keep what they have. Threads of the program that watch or draw call
-//! [`as_found`], so that they do not wake on the core of their rank. The kernel's workers of io_uring are made by the rank and take its
-//! mask (since Linux 6.2; before, they run anywhere): the rank sleeps while its worker works, on the same caches, and no worker is in
-//! the way of another rank. It is the same if the launcher binds.
+//! The kernel keeps a mask for each thread, and a new thread inherits that of its creator. Only the thread that executes a rank is bound.
+//! Threads that the MPI library started before keep their mask. Threads of the program that monitor or draw call [`use_initial_affinity`], so that
+//! they do not run on the core of their rank. The kernel's io_uring workers inherit the mask of the rank (since Linux 6.2; before, they
+//! run anywhere): the rank sleeps while its worker works, on the same caches, and no worker disturbs another rank. The same holds if the
+//! launcher binds.
 
 use std::sync::OnceLock;
 
@@ -12,46 +12,46 @@ use nix::sched::{sched_setaffinity, CpuSet};
 use nix::unistd::Pid;
 
 use super::host::allowed_cpus;
-use super::placement::cpu_list;
+use super::placement::format_cpu_list;
 
-/// What this process was allowed before the program bound it.
-static FOUND: OnceLock<Vec<u32>> = OnceLock::new();
+/// CPUs allowed to this process before the program bound it.
+static INITIAL_CPUS: OnceLock<Vec<u32>> = OnceLock::new();
 
-/// Binds the calling thread to one CPU, and looks whether the kernel did it. `found` is what it was allowed until now.
+/// Binds the calling thread to one CPU and checks the mask in force. `found` are the CPUs allowed until now.
 ///
 /// # Errors
-/// What the kernel said, or where the thread may run instead.
+/// The error of the kernel, or the CPUs allowed instead.
 pub fn bind(cpu: u32, found: &[u32]) -> Result<(), String> {
-    let _ = FOUND.set(found.to_vec());
-    set(&[cpu])?;
+    let _ = INITIAL_CPUS.set(found.to_vec());
+    set_affinity(&[cpu])?;
     let now = allowed_cpus().map_err(|e| e.to_string())?;
     if now != [cpu] {
-        return Err(format!("CPU {cpu} was asked for, the kernel has {} in force", cpu_list(&now)));
+        return Err(format!("CPU {cpu} was requested, but CPUs {} are in force", format_cpu_list(&now)));
     }
     Ok(())
 }
 
-/// The calling thread may run where the process was found; nothing if the program did not bind it.
-pub fn as_found() {
-    if let Some(found) = FOUND.get() {
-        // A thread that cannot be moved stays beside its rank: it sleeps most of the time.
-        let _ = set(found);
+/// Allows the calling thread the initial CPUs of the process; no effect if the program did not bind it.
+pub fn use_initial_affinity() {
+    if let Some(found) = INITIAL_CPUS.get() {
+        // A thread that cannot be moved shares the CPU of its rank; it sleeps most of the time.
+        let _ = set_affinity(found);
     }
 }
 
-/// The calling thread may run where it was found. Nothing where it still may.
+/// Allows the calling thread the CPUs `found` again; no effect if they are allowed already.
 ///
 /// # Errors
-/// What the kernel said.
+/// The error of the kernel.
 pub fn restore(found: &[u32]) -> Result<(), String> {
     if allowed_cpus().is_ok_and(|now| now == found) {
         return Ok(());
     }
-    set(found)
+    set_affinity(found)
 }
 
-fn set(cpus: &[u32]) -> Result<(), String> {
-    let failed = |error: nix::Error| format!("sched_setaffinity to CPUs {}: {error}", cpu_list(cpus));
+fn set_affinity(cpus: &[u32]) -> Result<(), String> {
+    let failed = |error: nix::Error| format!("sched_setaffinity to CPUs {}: {error}", format_cpu_list(cpus));
     let mut wanted = CpuSet::new();
     for cpu in cpus {
         wanted.set(*cpu as usize).map_err(failed)?;
@@ -63,30 +63,30 @@ fn set(cpus: &[u32]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn mine() -> String {
+    fn allowed_cpu_list() -> String {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
     }
 
-    /// One test: what was found is kept once for the process.
+    /// One test, because the initial CPUs are stored once per process.
     #[test]
-    fn a_thread_is_bound_and_its_helpers_are_not() {
-        let before = mine();
+    fn binding_affects_the_thread_and_its_children_but_not_helpers() {
+        let before = allowed_cpu_list();
         std::thread::spawn(move || {
-            as_found();
-            assert_eq!(mine(), before, "nobody was bound yet");
+            use_initial_affinity();
+            assert_eq!(allowed_cpu_list(), before, "nothing is bound yet");
             let found = allowed_cpus().unwrap();
             let cpu = *found.last().unwrap();
-            FOUND.set(found.clone()).unwrap();
-            set(&[cpu]).unwrap();
-            assert_eq!(mine(), cpu.to_string());
-            let inherited = std::thread::spawn(mine).join().unwrap();
-            let helper = std::thread::spawn(|| (as_found(), mine()).1).join().unwrap();
-            assert_eq!((inherited, helper), (cpu.to_string(), cpu_list(&found)));
+            INITIAL_CPUS.set(found.clone()).unwrap();
+            set_affinity(&[cpu]).unwrap();
+            assert_eq!(allowed_cpu_list(), cpu.to_string());
+            let inherited = std::thread::spawn(allowed_cpu_list).join().unwrap();
+            let helper = std::thread::spawn(|| (use_initial_affinity(), allowed_cpu_list()).1).join().unwrap();
+            assert_eq!((inherited, helper), (cpu.to_string(), format_cpu_list(&found)));
             restore(&found).unwrap();
-            assert_eq!(mine(), cpu_list(&found));
-            assert!(set(&[100_000]).unwrap_err().contains("sched_setaffinity to CPUs 100000"));
-            assert!(set(&[]).is_err());
+            assert_eq!(allowed_cpu_list(), format_cpu_list(&found));
+            assert!(set_affinity(&[100_000]).unwrap_err().contains("sched_setaffinity to CPUs 100000"));
+            assert!(set_affinity(&[]).is_err());
         })
         .join()
         .unwrap();

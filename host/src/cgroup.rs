@@ -1,4 +1,4 @@
-//! Where the control groups of this process are: version 1, version 2 and both at once (hybrid), see cgroups(7).
+//! Control groups of this process: version 1, version 2 and both at once (hybrid), see cgroups(7).
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,9 @@ use procfs::ProcessCGroup;
 
 use super::mount::mount_point;
 
-/// Version of a control group hierarchy; decides the names of its files.
+/// Version of a control group hierarchy, which determines its file names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum CgroupVersion {
     /// One hierarchy per controller.
     V1,
     /// The unified hierarchy.
@@ -18,52 +18,52 @@ pub enum Version {
 
 /// The groups of one hierarchy that this process is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hierarchy {
-    /// Names of its files.
-    pub version: Version,
-    /// The group of this process first, then its parents up to the mount point. A limit of any of them holds.
+pub struct CgroupHierarchy {
+    /// Version, which determines the file names.
+    pub version: CgroupVersion,
+    /// The group of this process, then its parents up to the mount point. Limits of all of them apply.
     pub directories: Vec<PathBuf>,
 }
 
-/// All hierarchies in which `controller` may limit this process. On a hybrid system both versions are listed and only
-/// one of them has the files of the controller. Empty if there are no control groups here.
+/// All hierarchies in which `controller` may limit this process. A hybrid system lists both versions, of which only one has the files of
+/// the controller. Empty without control groups.
 #[must_use]
-pub fn hierarchies(controller: &str) -> Vec<Hierarchy> {
+pub fn hierarchies(controller: &str) -> Vec<CgroupHierarchy> {
     let Ok(process) = Process::myself() else { return Vec::new() };
     let (Ok(groups), Ok(mounts)) = (process.cgroups(), process.mountinfo()) else { return Vec::new() };
-    locate(controller, &groups.0, &mounts.0)
+    find_hierarchies(controller, &groups.0, &mounts.0)
 }
 
-fn locate(controller: &str, groups: &[ProcessCGroup], mounts: &[MountInfo]) -> Vec<Hierarchy> {
+fn find_hierarchies(controller: &str, groups: &[ProcessCGroup], mounts: &[MountInfo]) -> Vec<CgroupHierarchy> {
     let mut found = Vec::new();
     for group in groups {
-        let version = if group.hierarchy == 0 { Version::V2 } else { Version::V1 };
-        if version == Version::V1 && !group.controllers.iter().any(|c| c == controller) {
+        let version = if group.hierarchy == 0 { CgroupVersion::V2 } else { CgroupVersion::V1 };
+        if version == CgroupVersion::V1 && !group.controllers.iter().any(|c| c == controller) {
             continue;
         }
         let mounted = mounts.iter().filter(|mount| match version {
-            Version::V2 => mount.fs_type == "cgroup2",
-            Version::V1 => mount.fs_type == "cgroup" && mount.super_options.contains_key(controller),
+            CgroupVersion::V2 => mount.fs_type == "cgroup2",
+            CgroupVersion::V1 => mount.fs_type == "cgroup" && mount.super_options.contains_key(controller),
         });
-        let mut directories = mounted.filter_map(|mount| directories(mount, &group.pathname));
+        let mut directories = mounted.filter_map(|mount| group_directories(mount, &group.pathname));
         if let Some(directories) = directories.next() {
-            found.push(Hierarchy { version, directories });
+            found.push(CgroupHierarchy { version, directories });
         }
     }
     found
 }
 
-/// The directories of group `pathname` and its parents as seen through `mount`; None if it does not show them.
-fn directories(mount: &MountInfo, pathname: &str) -> Option<Vec<PathBuf>> {
+/// Directories of group `pathname` and its parents below `mount`; None if the mount does not show them.
+fn group_directories(mount: &MountInfo, pathname: &str) -> Option<Vec<PathBuf>> {
     let top = mount_point(mount);
     let below = match Path::new(pathname).strip_prefix(&mount.root) {
         Ok(below) => below,
-        // Mounted from outside our cgroup namespace: the mount point is a parent whose child we cannot name.
+        // Mounted from outside our cgroup namespace: the mount point is a parent whose child has no name here.
         Err(_) if mount.root.split('/').all(|part| part.is_empty() || part == "..") => Path::new(""),
         Err(_) => return None,
     };
     if below.components().any(|part| part.as_os_str() == "..") {
-        return None; // the process was moved out of the namespace that this mount shows
+        return None; // the process is outside the namespace of this mount
     }
     Some(below.ancestors().map(|part| if part.as_os_str().is_empty() { top.clone() } else { top.join(part) }).collect())
 }
@@ -75,10 +75,10 @@ mod tests {
 
     use super::*;
 
-    fn run(controller: &str, groups: &str, mounts: &str) -> Vec<(Version, Vec<String>)> {
+    fn run(controller: &str, groups: &str, mounts: &str) -> Vec<(CgroupVersion, Vec<String>)> {
         let groups = ProcessCGroups::from_buf_read(groups.as_bytes()).unwrap();
         let mounts = MountInfos::from_buf_read(mounts.as_bytes()).unwrap();
-        locate(controller, &groups.0, &mounts.0)
+        find_hierarchies(controller, &groups.0, &mounts.0)
             .into_iter()
             .map(|h| (h.version, h.directories.iter().map(|d| d.display().to_string()).collect()))
             .collect()
@@ -101,7 +101,7 @@ mod tests {
             "/sys/fs/cgroup/user.slice",
             "/sys/fs/cgroup",
         ]);
-        assert_eq!(found, vec![(Version::V2, directories)]);
+        assert_eq!(found, vec![(CgroupVersion::V2, directories)]);
     }
 
     #[test]
@@ -114,7 +114,10 @@ mod tests {
              41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
         );
         let memory = ["/sys/fs/cgroup/memory/slurm/uid_1", "/sys/fs/cgroup/memory/slurm", "/sys/fs/cgroup/memory"];
-        assert_eq!(found, vec![(Version::V1, strings(&memory)), (Version::V2, strings(&["/sys/fs/cgroup/unified"]))]);
+        assert_eq!(
+            found,
+            vec![(CgroupVersion::V1, strings(&memory)), (CgroupVersion::V2, strings(&["/sys/fs/cgroup/unified"]))]
+        );
     }
 
     #[test]

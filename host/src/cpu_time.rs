@@ -1,4 +1,4 @@
-//! Where the time of processors went: of a host by /proc/stat, of this process by getrusage(2) and /proc/self/schedstat.
+//! CPU time of a host (/proc/stat) and of this process (getrusage(2), /proc/self/schedstat).
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use super::read_trimmed;
 
-/// Times of some CPUs of a host since it started, ns. The kernel counts them in ticks, 100 in a second as a rule.
+/// Times of some CPUs of a host since boot, ns. The kernel counts ticks, usually 100 per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostTimes {
-    /// Programs, those of low priority too (user, nice).
+pub struct HostCpuTimes {
+    /// User mode, including low priority (user, nice).
     pub user_ns: u64,
-    /// The kernel, interrupts too (system, irq, softirq).
+    /// Kernel mode, including interrupts (system, irq, softirq).
     pub kernel_ns: u64,
-    /// A virtual CPU was ready, and the hypervisor ran something else (steal).
+    /// Runnable virtual CPU while the hypervisor ran something else (steal).
     pub steal_ns: u64,
-    /// All of it, idle too.
+    /// Total, including idle time.
     pub all_ns: u64,
 }
 
-impl HostTimes {
-    /// What passed since `earlier`. Counters that ran backwards have not moved.
+impl HostCpuTimes {
+    /// Difference to `earlier`. Counters that decreased give 0.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl HostTimes {
         }
     }
 
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -45,23 +45,23 @@ impl HostTimes {
     }
 }
 
-/// What this process got of its host so far.
+/// CPU times and context switches of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnTimes {
-    /// In the program, all threads, ns.
+pub struct ProcessCpuTimes {
+    /// User mode, all threads, ns.
     pub user_ns: u64,
-    /// In the kernel on behalf of it, all threads, ns.
+    /// Kernel mode, all threads, ns.
     pub kernel_ns: u64,
-    /// Its main thread was ready and had no CPU, ns; None: the kernel does not tell.
+    /// Run-queue wait of the main thread, ns; None if unknown.
     pub waited_ns: Option<u64>,
-    /// It gave its CPU away to wait for something.
+    /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Its CPU was taken away.
+    /// Involuntary context switches.
     pub involuntary_switches: u64,
 }
 
-impl OwnTimes {
-    /// What passed since `earlier`.
+impl ProcessCpuTimes {
+    /// Difference to `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl OwnTimes {
         }
     }
 
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -86,23 +86,23 @@ impl OwnTimes {
     }
 }
 
-/// Times of these CPUs of this host; None where the kernel does not tell (sandboxes).
+/// Times of these CPUs of this host; None if /proc/stat is not available (sandboxes).
 #[must_use]
-pub fn host(cpus: &[u32]) -> Option<HostTimes> {
-    of_cpus(&read_trimmed("/proc/stat")?, cpus, procfs::ticks_per_second())
+pub fn host_cpu_times(cpus: &[u32]) -> Option<HostCpuTimes> {
+    sum_cpu_times(&read_trimmed("/proc/stat")?, cpus, procfs::ticks_per_second())
 }
 
-fn of_cpus(stat: &str, cpus: &[u32], ticks_per_second: u64) -> Option<HostTimes> {
+fn sum_cpu_times(stat: &str, cpus: &[u32], ticks_per_second: u64) -> Option<HostCpuTimes> {
     let mut sum = None;
     for line in stat.lines().take_while(|line| line.starts_with("cpu")) {
         let mut fields = line.split_ascii_whitespace();
         let number = fields.next()?.strip_prefix("cpu")?.parse::<u32>();
         if number.is_ok_and(|number| cpus.contains(&number)) {
-            // user nice system idle iowait irq softirq steal; guest times, which follow, are in user already.
+            // user nice system idle iowait irq softirq steal; the guest times that follow are included in user.
             let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
             let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks.try_into().ok()?;
             let ns = |ticks: u64| ticks * (1_000_000_000 / ticks_per_second.max(1));
-            let one = HostTimes {
+            let one = HostCpuTimes {
                 user_ns: ns(user + nice),
                 kernel_ns: ns(system + irq + softirq),
                 steal_ns: ns(steal),
@@ -116,17 +116,17 @@ fn of_cpus(stat: &str, cpus: &[u32], ticks_per_second: u64) -> Option<HostTimes>
 
 /// Times of this process.
 #[must_use]
-pub fn own() -> OwnTimes {
-    let waited = read_trimmed("/proc/self/schedstat").and_then(|text| waited_ns(&text));
+pub fn process_cpu_times() -> ProcessCpuTimes {
+    let waited = read_trimmed("/proc/self/schedstat").and_then(|text| run_queue_wait_ns(&text));
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
-        return OwnTimes { waited_ns: waited, ..OwnTimes::default() };
+        return ProcessCpuTimes { waited_ns: waited, ..ProcessCpuTimes::default() };
     };
     let ns = |time: nix::sys::time::TimeVal| {
         let micros = u64::try_from(time.num_microseconds()).unwrap_or(0);
         u64::try_from(Duration::from_micros(micros).as_nanos()).unwrap_or(u64::MAX)
     };
     let count = |number: std::ffi::c_long| u64::try_from(number).unwrap_or(0);
-    OwnTimes {
+    ProcessCpuTimes {
         user_ns: ns(usage.user_time()),
         kernel_ns: ns(usage.system_time()),
         waited_ns: waited,
@@ -135,8 +135,8 @@ pub fn own() -> OwnTimes {
     }
 }
 
-/// Second field of schedstat (Documentation/scheduler/sched-stats.rst): time spent ready on a run queue.
-fn waited_ns(schedstat: &str) -> Option<u64> {
+/// Second field of schedstat (Documentation/scheduler/sched-stats.rst): time on a run queue.
+fn run_queue_wait_ns(schedstat: &str) -> Option<u64> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
@@ -148,43 +148,48 @@ mod tests {
         "cpu  10 20 30 40 50 60 70 80 9 9\ncpu0 1 2 3 4 5 6 7 8 1 1\ncpu2 10 20 30 40 50 60 70 80 0 0\nintr 1 2 3\n";
 
     #[test]
-    fn only_the_cpus_asked_for_count_by_their_number() {
+    fn only_requested_cpus_count_by_their_number() {
         let ms = |ticks: u64| ticks * 10_000_000;
-        let first = HostTimes { user_ns: ms(3), kernel_ns: ms(16), steal_ns: ms(8), all_ns: ms(36) };
-        assert_eq!(of_cpus(STAT, &[0, 1], 100), Some(first), "CPU 1 is off line");
-        let both = HostTimes { user_ns: ms(33), kernel_ns: ms(176), steal_ns: ms(88), all_ns: ms(396) };
-        assert_eq!(of_cpus(STAT, &[0, 2], 100), Some(both));
-        assert_eq!(of_cpus(STAT, &[7], 100), None);
-        assert_eq!(of_cpus("cpu0 1 2 3\n", &[0], 100), None, "too few columns");
-        assert_eq!(of_cpus("", &[0], 100), None);
+        let first = HostCpuTimes { user_ns: ms(3), kernel_ns: ms(16), steal_ns: ms(8), all_ns: ms(36) };
+        assert_eq!(sum_cpu_times(STAT, &[0, 1], 100), Some(first), "CPU 1 is off line");
+        let both = HostCpuTimes { user_ns: ms(33), kernel_ns: ms(176), steal_ns: ms(88), all_ns: ms(396) };
+        assert_eq!(sum_cpu_times(STAT, &[0, 2], 100), Some(both));
+        assert_eq!(sum_cpu_times(STAT, &[7], 100), None);
+        assert_eq!(sum_cpu_times("cpu0 1 2 3\n", &[0], 100), None, "too few columns");
+        assert_eq!(sum_cpu_times("", &[0], 100), None);
     }
 
     #[test]
     fn differences_and_sums() {
-        let one = of_cpus(STAT, &[0], 100).unwrap();
-        let two = of_cpus(STAT, &[2], 100).unwrap();
+        let one = sum_cpu_times(STAT, &[0], 100).unwrap();
+        let two = sum_cpu_times(STAT, &[2], 100).unwrap();
         assert_eq!(two.plus(one).since(two), one);
-        assert_eq!(one.since(two), HostTimes::default());
-        let own =
-            OwnTimes { user_ns: 5, kernel_ns: 4, waited_ns: Some(3), voluntary_switches: 2, involuntary_switches: 1 };
+        assert_eq!(one.since(two), HostCpuTimes::default());
+        let own = ProcessCpuTimes {
+            user_ns: 5,
+            kernel_ns: 4,
+            waited_ns: Some(3),
+            voluntary_switches: 2,
+            involuntary_switches: 1,
+        };
         assert_eq!(own.plus(own).since(own), own);
-        assert_eq!(own.since(OwnTimes::default()).waited_ns, None, "not known then, not known now");
+        assert_eq!(own.since(ProcessCpuTimes::default()).waited_ns, None, "unknown before, unknown now");
     }
 
     #[test]
-    fn the_time_ready_is_the_second_field() {
-        assert_eq!(waited_ns("123 456 7"), Some(456));
-        assert_eq!(waited_ns("123"), None);
+    fn run_queue_wait_is_the_second_field() {
+        assert_eq!(run_queue_wait_ns("123 456 7"), Some(456));
+        assert_eq!(run_queue_wait_ns("123"), None);
     }
 
     #[test]
-    fn this_machine_answers() {
-        let before = own();
+    fn this_host_has_cpu_times() {
+        let before = process_cpu_times();
         let mut sum = 0_u64;
-        while own().user_ns - before.user_ns < 20_000_000 {
+        while process_cpu_times().user_ns - before.user_ns < 20_000_000 {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
         let all: Vec<u32> = (0..4096).collect();
-        assert!(host(&all).is_some_and(|times| times.all_ns > times.user_ns));
+        assert!(host_cpu_times(&all).is_some_and(|times| times.all_ns > times.user_ns));
     }
 }

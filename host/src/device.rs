@@ -1,4 +1,4 @@
-//! What /sys tells about the block device under a file system.
+//! Facts in /sys about the block device of a file system.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -7,34 +7,33 @@ use std::path::{Path, PathBuf};
 use nix::sys::stat::{major, minor};
 use procfs::process::MountInfo;
 
-use super::mount::{mount_of, source};
+use super::mount::{longest_prefix_mount, mount_source};
 use super::{names_in, read_number, read_trimmed};
 use beff_report::units::format_size;
 
-/// Loop devices on loop devices end here.
 const MAX_DEPTH: u32 = 4;
 
-/// Facts about the device of `mount` in one line; None if no local block device is under it (network, memory).
-pub fn device_of(mount: &MountInfo, mounts: &[MountInfo]) -> Option<String> {
+/// Facts about the device of `mount` in one line; None without a local block device (network, memory).
+pub fn describe_device(mount: &MountInfo, mounts: &[MountInfo]) -> Option<String> {
     describe_mount(Path::new("/sys/dev/block"), mount, mounts, 0)
 }
 
 fn describe_mount(sys: &Path, mount: &MountInfo, mounts: &[MountInfo], depth: u32) -> Option<String> {
-    describe(sys, &number_of(mount)?, mounts, depth)
+    describe(sys, &device_number(mount)?, mounts, depth)
 }
 
-/// Number of the block device of a mount as in /sys/dev/block; None if it is none.
-pub fn number_of(mount: &MountInfo) -> Option<String> {
+/// Number of the block device of a mount as in /sys/dev/block; None if it has none.
+pub fn device_number(mount: &MountInfo) -> Option<String> {
     if !mount.majmin.starts_with("0:") {
         return Some(mount.majmin.clone());
     }
-    // btrfs and others give their files a device number of their own (major 0): there the source tells.
-    let metadata = fs::metadata(source(mount)?).ok().filter(|metadata| metadata.file_type().is_block_device())?;
+    // btrfs and others give their files a device number of their own (major 0): the mount source names the device.
+    let metadata = fs::metadata(mount_source(mount)?).ok().filter(|metadata| metadata.file_type().is_block_device())?;
     Some(format!("{}:{}", major(metadata.rdev()), minor(metadata.rdev())))
 }
 
-/// The directory of the disk that a device is or is a part of: a partition lies inside that of its disk, which has the facts.
-pub fn disk_of(device: &Path) -> Option<PathBuf> {
+/// Directory of the disk of a device: that of a partition is inside the one of its disk, which has the facts.
+pub fn disk_directory(device: &Path) -> Option<PathBuf> {
     if device.join("partition").exists() {
         device.parent().map(Path::to_path_buf)
     } else {
@@ -44,37 +43,37 @@ pub fn disk_of(device: &Path) -> Option<PathBuf> {
 
 fn describe(sys: &Path, number: &str, mounts: &[MountInfo], depth: u32) -> Option<String> {
     let directory = fs::canonicalize(sys.join(number)).ok()?;
-    let disk = disk_of(&directory)?;
+    let disk = disk_directory(&directory)?;
     let [name, disk_name] = [directory.file_name()?, disk.file_name()?].map(|name| name.to_string_lossy().into_owned());
     let title = if name == disk_name { name } else { format!("{name} on {disk_name}") };
-    let mut facts = facts(&disk);
+    let mut facts = disk_facts(&disk);
     if let Some(file) = read_trimmed(disk.join("loop/backing_file")) {
-        facts.push(backing(sys, &file, mounts, depth));
+        facts.push(describe_backing_file(sys, &file, mounts, depth));
     }
     Some(if facts.is_empty() { title } else { format!("{title}: {}", facts.join(", ")) })
 }
 
-fn facts(disk: &Path) -> Vec<String> {
+fn disk_facts(disk: &Path) -> Vec<String> {
     let read = |name: &str| read_trimmed(disk.join(name));
     let model = read("device/model").or_else(|| read("dm/name"));
-    // Sectors of 512 bytes whatever the device uses.
+    // Sectors of 512 bytes on every device.
     let size = read_number::<u64>(disk.join("size")).and_then(|sectors| sectors.checked_mul(512));
     let rotational = read("queue/rotational").map(|flag| if flag == "1" { "rotational" } else { "not rotational" });
-    let scheduler = read("queue/scheduler").map(|list| format!("scheduler {}", chosen(&list)));
+    let scheduler = read("queue/scheduler").map(|list| format!("scheduler {}", active_scheduler(&list)));
     let slaves = names_in(&disk.join("slaves"));
     let slaves = (!slaves.is_empty()).then(|| format!("on {}", slaves.join(" + ")));
     [model, size.map(format_size), rotational.map(str::to_owned), scheduler, slaves].into_iter().flatten().collect()
 }
 
-/// The scheduler in brackets; a list without brackets is a single name.
-fn chosen(list: &str) -> &str {
+/// The active scheduler is in brackets; a list without brackets is a single name.
+fn active_scheduler(list: &str) -> &str {
     list.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(list, |(name, _)| name)
 }
 
-fn backing(sys: &Path, file: &str, mounts: &[MountInfo], depth: u32) -> String {
+fn describe_backing_file(sys: &Path, file: &str, mounts: &[MountInfo], depth: u32) -> String {
     let path = PathBuf::from(file);
     let under = (depth < MAX_DEPTH)
-        .then(|| mount_of(&path, mounts))
+        .then(|| longest_prefix_mount(&path, mounts))
         .flatten()
         .map(|mount| match describe_mount(sys, mount, mounts, depth + 1) {
             Some(device) => format!(" on {} on {device}", mount.fs_type),

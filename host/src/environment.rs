@@ -1,11 +1,9 @@
-//! Environment variables that change what MPI and its I/O do, for the manifest.
+//! Environment variables that influence MPI and its I/O, for the manifest.
 //!
-//! Results are passed on, so this is an allow-list: what is not known to matter is not shown, and a name that could hold
-//! a credential or an address to attach to is never shown. What launchers set in every run for their own use is not
-//! shown either: only what a user sets on purpose explains a number.
+//! Results are passed on, so this is an allow-list: unknown variables are hidden, and so is every name that could hold a credential or an
+//! address to attach to. Variables that launchers set in every run for their own use are hidden too: only user settings explain a result.
 
-/// Variables that begin with one of these matter.
-const PREFIXES: [&str; 12] = [
+const RELEVANT_PREFIXES: [&str; 12] = [
     "MPICH_",
     "MPIR_CVAR_",
     "ROMIO_",
@@ -20,8 +18,8 @@ const PREFIXES: [&str; 12] = [
     "SLURM_NTASKS_PER_",
 ];
 
-/// Variables that matter by their whole name. Of SLURM_ only the shape of the job: no user, account or address.
-const NAMES: [&str; 17] = [
+/// Full names of relevant variables. Of SLURM_ only the shape of the job: no user, account or address.
+const RELEVANT_NAMES: [&str; 17] = [
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
     "OMPI_MPI_THREAD_LEVEL",
@@ -41,8 +39,8 @@ const NAMES: [&str; 17] = [
     "SLURM_STEP_NUM_TASKS",
 ];
 
-/// Set by launchers (mpirun of Open MPI 4 and 5, hydra, mpirun_rsh) for every process of every run. Those of Open MPI's
-/// run-time environment (orte, ess, pmix) describe the job to its own daemons.
+/// Prefixes of variables that launchers (mpirun of Open MPI 4 and 5, hydra, mpirun_rsh) set for every process of every run. Those of Open
+/// MPI's run-time environment (orte, ess, pmix) describe the job to its own daemons.
 const BOOKKEEPING_PREFIXES: [&str; 7] = [
     "MV2_COMM_WORLD_",
     "OMPI_MCA_ess",
@@ -53,7 +51,7 @@ const BOOKKEEPING_PREFIXES: [&str; 7] = [
     "PRTE_MCA_prte_",
 ];
 
-/// As above, by the whole name.
+/// Full names of such variables.
 const BOOKKEEPING_NAMES: [&str; 6] = [
     "MPICH_INTERFACE_HOSTNAME",
     "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
@@ -63,16 +61,16 @@ const BOOKKEEPING_NAMES: [&str; 6] = [
     "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
 ];
 
-/// A name with one of these inside is never shown. Open MPI keeps the key of its transports in a name with TRANSPORTS.
-const SECRETS: [&str; 11] =
+/// A name that contains one of these is never shown. Open MPI keeps the key of its transports in a name with TRANSPORTS.
+const SECRET_WORDS: [&str; 11] =
     ["TOKEN", "KEY", "SECRET", "PASS", "URI", "COOKIE", "CONTROL", "CREDENTIAL", "AUTH", "CERT", "TRANSPORTS"];
 
-/// True if the variable of this name may and should be shown.
+/// True if the variable of this name is relevant and may be shown.
 #[must_use]
 pub fn is_relevant(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    let wanted = NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    wanted && !is_bookkeeping(name) && !SECRETS.iter().any(|word| upper.contains(word))
+    let wanted = RELEVANT_NAMES.contains(&name) || RELEVANT_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    wanted && !is_bookkeeping(name) && !SECRET_WORDS.iter().any(|word| upper.contains(word))
 }
 
 fn is_bookkeeping(name: &str) -> bool {
@@ -80,17 +78,17 @@ fn is_bookkeeping(name: &str) -> bool {
 }
 
 /// The relevant ones of `variables`, sorted by name.
-pub fn relevant(variables: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
+pub fn relevant_of(variables: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
     let mut shown: Vec<_> = variables.into_iter().filter(|(name, _)| is_relevant(name)).collect();
     shown.sort();
     shown
 }
 
-/// The relevant variables of this process, sorted by name. Bytes that are not UTF-8 are replaced.
+/// The relevant variables of this process, sorted by name; invalid UTF-8 is replaced.
 #[must_use]
 pub fn relevant_environment() -> Vec<(String, String)> {
     let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
-    relevant(std::env::vars_os().map(|(name, value)| (text(name), text(value))))
+    relevant_of(std::env::vars_os().map(|(name, value)| (text(name), text(value))))
 }
 
 #[cfg(test)]
@@ -98,16 +96,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_matters_is_shown_sorted() {
+    fn relevant_variables_are_sorted() {
         let all = ["UCX_TLS", "HOME", "OMPI_MCA_io", "FI_PROVIDER", "SLURM_JOB_USER", "SLURM_NTASKS", "ROMIO_HINTS"];
-        let shown = relevant(all.map(|name| (name.to_owned(), "v".to_owned())));
+        let shown = relevant_of(all.map(|name| (name.to_owned(), "v".to_owned())));
         let names: Vec<_> = shown.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["FI_PROVIDER", "OMPI_MCA_io", "ROMIO_HINTS", "SLURM_NTASKS", "UCX_TLS"]);
     }
 
-    /// Names that mpirun of Open MPI 4.1 and of MPICH 4.0 give to each process.
+    /// Names that mpirun of Open MPI 4.1 and of MPICH 4.0 set for each process.
     #[test]
-    fn what_launchers_set_for_themselves_is_not_shown() {
+    fn launcher_bookkeeping_is_hidden() {
         for name in [
             "OMPI_APP_CTX_NUM_PROCS",
             "OMPI_COMMAND",
@@ -143,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_users_set_on_purpose_is_shown() {
+    fn user_settings_are_shown() {
         for name in [
             "OMPI_MCA_io",
             "OMPI_MCA_io_romio321_version",
@@ -161,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_opens_a_door_is_shown() {
+    fn credentials_are_hidden() {
         for name in [
             "OMPI_MCA_orte_hnp_uri",
             "OMPI_MCA_orte_local_daemon_uri",

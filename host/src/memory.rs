@@ -1,13 +1,13 @@
-//! Memory of the node and what this process may use of it, the last-level cache, and what the process itself used.
+//! Memory of the node and its limits for this process, the last-level cache, and the memory and I/O of the process.
 
 use std::path::{Path, PathBuf};
 
 use procfs::process::Process;
 use procfs::{Current, Meminfo};
 
-use super::caches::{kernel_size, ASSUMED_LAST_LEVEL_CACHE_BYTES};
+use super::caches::{parse_kernel_size, ASSUMED_LAST_LEVEL_CACHE_BYTES};
 use super::cgroup;
-use super::cgroup::{Hierarchy, Version};
+use super::cgroup::{CgroupHierarchy, CgroupVersion};
 use super::{names_in, read_number, read_trimmed, SystemError};
 
 /// Memory of the node: MemTotal of /proc/meminfo, bytes.
@@ -15,7 +15,7 @@ use super::{names_in, read_number, read_trimmed, SystemError};
 /// # Errors
 /// If /proc/meminfo cannot be read.
 pub fn node_memory_bytes() -> Result<u64, SystemError> {
-    // procfs has already turned kB into bytes.
+    // procfs converts kB to bytes.
     Meminfo::current().map(|info| info.mem_total).map_err(|error| SystemError {
         operation: "read",
         subject: "/proc/meminfo".into(),
@@ -24,17 +24,17 @@ pub fn node_memory_bytes() -> Result<u64, SystemError> {
     })
 }
 
-/// Memory limit of the control groups of this process, bytes: the smallest over the group and all its parents, of both
-/// versions. None: no limit, or none below `node_memory_bytes`.
+/// Memory limit of the control groups of this process, bytes: the smallest of the group and all its parents, of both versions. None
+/// without a limit below `node_memory_bytes`.
 ///
-/// Of version 2 both `memory.max` and `memory.high` count: above the latter the kernel reclaims at once, so a page cache
-/// never grows beyond it.
+/// Version 2 has `memory.max` and `memory.high`, and both count: above the latter the kernel reclaims at once, so a page cache never
+/// exceeds it.
 #[must_use]
 pub fn cgroup_memory_limit_bytes(node_memory_bytes: u64) -> Option<u64> {
     smallest_limit(&cgroup::hierarchies("memory"), read_trimmed).filter(|limit| *limit < node_memory_bytes)
 }
 
-/// Memory that this process can use: that of the node, or the limit of its control groups if it is smaller, bytes.
+/// Memory usable by this process: that of the node, or a smaller limit of its control groups, bytes.
 ///
 /// # Errors
 /// As [`node_memory_bytes`].
@@ -43,21 +43,21 @@ pub fn usable_node_memory_bytes() -> Result<u64, SystemError> {
     Ok(cgroup_memory_limit_bytes(node).unwrap_or(node))
 }
 
-/// The word "unlimited" is `max` in version 2 and no number; in version 1 it is 2^63 rounded down to a page, larger
-/// than any node and so dropped by the comparison with the node's memory.
-fn smallest_limit(hierarchies: &[Hierarchy], read: impl Fn(PathBuf) -> Option<String>) -> Option<u64> {
+/// Unlimited is `max` in version 2, which is no number; in version 1 it is 2^63 rounded down to a page, larger than any node and so
+/// removed by the comparison with the node's memory.
+fn smallest_limit(hierarchies: &[CgroupHierarchy], read: impl Fn(PathBuf) -> Option<String>) -> Option<u64> {
     let number = |file: PathBuf| read(file)?.parse::<u64>().ok();
     let mut limits = Vec::new();
     for hierarchy in hierarchies {
         for directory in &hierarchy.directories {
             let files: &[&str] = match hierarchy.version {
-                Version::V1 => &["memory.limit_in_bytes"],
-                Version::V2 => &["memory.max", "memory.high"],
+                CgroupVersion::V1 => &["memory.limit_in_bytes"],
+                CgroupVersion::V2 => &["memory.max", "memory.high"],
             };
             limits.extend(files.iter().filter_map(|name| number(directory.join(name))));
         }
-        // Version 1 also tells the limit of parents that a container does not see.
-        let stat = hierarchy.directories.first().filter(|_| hierarchy.version == Version::V1);
+        // Version 1 also reports the limit of parents that a container does not see.
+        let stat = hierarchy.directories.first().filter(|_| hierarchy.version == CgroupVersion::V1);
         limits.extend(stat.and_then(|directory| hierarchical_limit(&read(directory.join("memory.stat"))?)));
     }
     limits.into_iter().min()
@@ -67,73 +67,73 @@ fn hierarchical_limit(stat: &str) -> Option<u64> {
     stat.lines().find_map(|line| line.strip_prefix("hierarchical_memory_limit "))?.trim().parse().ok()
 }
 
-/// Size of the last-level cache of CPU 0 as /sys tells it, bytes; None if it does not.
+/// Size of the last-level cache of CPU 0 in /sys, bytes; None if unknown.
 #[must_use]
 pub fn known_last_level_cache_bytes() -> Option<u64> {
-    last_level_cache(Path::new("/sys/devices/system/cpu/cpu0/cache"))
+    last_level_cache_in(Path::new("/sys/devices/system/cpu/cpu0/cache"))
 }
 
-/// Size of the last-level cache, bytes; [`ASSUMED_LAST_LEVEL_CACHE_BYTES`] where it is not known.
+/// Size of the last-level cache, bytes; [`ASSUMED_LAST_LEVEL_CACHE_BYTES`] if unknown.
 #[must_use]
 pub fn last_level_cache_bytes() -> u64 {
     known_last_level_cache_bytes().unwrap_or(ASSUMED_LAST_LEVEL_CACHE_BYTES)
 }
 
-fn last_level_cache(directory: &Path) -> Option<u64> {
+fn last_level_cache_in(directory: &Path) -> Option<u64> {
     let names = names_in(directory);
     let caches = names.iter().map(|name| directory.join(name)).filter_map(|index| {
         if read_trimmed(index.join("type"))? == "Instruction" {
             return None;
         }
         let level: u32 = read_number(index.join("level"))?;
-        Some((level, kernel_size(&read_trimmed(index.join("size"))?)?))
+        Some((level, parse_kernel_size(&read_trimmed(index.join("size"))?)?))
     });
     caches.max().map(|(_, bytes)| bytes)
 }
 
-/// Largest resident memory of this process so far (VmHWM of /proc/self/status), bytes; None if the kernel does not tell.
+/// Largest resident memory of this process so far (VmHWM of /proc/self/status), bytes; None if unknown.
 #[must_use]
 pub fn high_water_bytes() -> Option<u64> {
     let status = Process::myself().ok()?.status().ok()?;
     status.vmhwm.map(|kilobytes| kilobytes * 1024)
 }
 
-/// What of this process is resident now, by kind (/proc/self/status).
+/// Resident memory of this process by kind (/proc/self/status).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Resident {
-    /// RssAnon: its own alone.
+pub struct ResidentMemory {
+    /// RssAnon: private memory.
     pub private_bytes: u64,
-    /// RssShmem: memory that several processes map, counted in each of them.
+    /// RssShmem: shared memory, counted in every process that maps it.
     pub shared_bytes: u64,
-    /// RssFile: pages of files, of programs and libraries too; they belong to the page cache.
+    /// RssFile: pages of files, including programs and libraries; they belong to the page cache.
     pub file_bytes: u64,
-    /// Pss of /proc/self/smaps_rollup: a page that n processes map counts as 1/n of a page; None: the kernel does not tell, or asking
-    /// would take long ([`MOST_ASKED_BYTES`]).
+    /// Pss of /proc/self/smaps_rollup: a page mapped by n processes counts as 1/n of a page; None if unknown or too slow to read
+    /// ([`MAX_PSS_RESIDENT_BYTES`]).
     pub proportional_bytes: Option<u64>,
 }
 
-/// The kernel looks at every page for Pss, some milliseconds for each GiB: processes above this are not asked.
-pub const MOST_ASKED_BYTES: u64 = 4 << 30;
+/// Largest resident memory for which Pss is read: the kernel visits every page, some milliseconds per GiB.
+pub const MAX_PSS_RESIDENT_BYTES: u64 = 4 << 30;
 
-/// What is resident now; None if the kernel does not tell.
+/// Current resident memory; None if unknown.
 #[must_use]
-pub fn resident() -> Option<Resident> {
+pub fn resident_memory() -> Option<ResidentMemory> {
     let status = Process::myself().ok()?.status().ok()?;
     let [private_bytes, shared_bytes, file_bytes] =
         [status.rssanon?, status.rssshmem?, status.rssfile?].map(|kilobytes| kilobytes * 1024);
-    let asked = private_bytes + shared_bytes + file_bytes <= MOST_ASKED_BYTES;
-    let rollup = || proportional(&std::fs::read_to_string("/proc/self/smaps_rollup").ok()?);
+    let asked = private_bytes + shared_bytes + file_bytes <= MAX_PSS_RESIDENT_BYTES;
+    let rollup = || parse_pss_bytes(&std::fs::read_to_string("/proc/self/smaps_rollup").ok()?);
     let proportional_bytes = if asked { rollup() } else { None };
-    Some(Resident { private_bytes, shared_bytes, file_bytes, proportional_bytes })
+    Some(ResidentMemory { private_bytes, shared_bytes, file_bytes, proportional_bytes })
 }
 
-fn proportional(rollup: &str) -> Option<u64> {
+fn parse_pss_bytes(rollup: &str) -> Option<u64> {
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// Bytes of these memories that are in huge pages (AnonHugePages, and ShmemPmdMapped for what processes share, of their mappings in
-/// /proc/self/smaps; the kernel may join neighbouring mappings); None if it does not tell.
+/// Bytes of these ranges in huge pages (AnonHugePages, and ShmemPmdMapped for shared memory, of their mappings in /proc/self/smaps; the
+/// kernel may merge neighbouring mappings); None if unknown.
 #[must_use]
 pub fn huge_page_bytes(memories: &[&[u8]]) -> Option<u64> {
     let ranges: Vec<(u64, u64)> =
@@ -141,29 +141,29 @@ pub fn huge_page_bytes(memories: &[&[u8]]) -> Option<u64> {
     let maps = Process::myself().ok()?.smaps().ok()?;
     let of_ours = maps.into_iter().filter(|map| ranges.iter().any(|r| map.address.0 < r.1 && r.0 < map.address.1));
     let of_one = |map: &procfs::process::MMapExtension| {
-        let told = |name: &str| map.map.get(name).copied();
+        let bytes_of = |name: &str| map.map.get(name).copied();
         // Linux before 4.8 has no huge pages of shared memory.
-        Some(told("AnonHugePages")? + told("ShmemPmdMapped").unwrap_or(0))
+        Some(bytes_of("AnonHugePages")? + bytes_of("ShmemPmdMapped").unwrap_or(0))
     };
     let huge = of_ours.map(|map| of_one(&map.extension)).sum::<Option<u64>>()?;
     Some(huge.min(memories.iter().map(|memory| memory.len() as u64).sum()))
 }
 
-/// What this process, with all its threads, moved to and from storage so far; see proc_pid_io(5).
+/// Storage I/O of this process with all its threads; see proc_pid_io(5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessIo {
     /// Bytes fetched from storage: 0 if they came from the page cache.
     pub read_bytes: u64,
     /// Bytes sent to storage, counted when a page becomes dirty, not when it is written back.
     pub written_bytes: u64,
-    /// Bytes that read(2), pread(2) and the like have returned, wherever they came from (rchar). io_uring and mappings are not counted.
+    /// Bytes returned by read(2), pread(2) and the like from any source (rchar), without io_uring and mappings.
     pub call_read_bytes: u64,
-    /// Bytes that write(2), pwrite(2) and the like have taken (wchar).
+    /// Bytes accepted by write(2), pwrite(2) and the like (wchar).
     pub call_written_bytes: u64,
 }
 
-/// The counters of /proc/self/io; None if the kernel keeps none (CONFIG_TASK_IO_ACCOUNTING) or forbids to read them.
-/// Network file systems and file systems in memory are counted incompletely or not at all.
+/// Counters of /proc/self/io; None if the kernel has none (CONFIG_TASK_IO_ACCOUNTING) or denies access. Network file systems and file
+/// systems in memory are counted incompletely or not at all.
 #[must_use]
 pub fn process_io() -> Option<ProcessIo> {
     let io = Process::myself().ok()?.io().ok()?;
@@ -182,15 +182,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn huge_pages_are_asked_of_the_mappings_of_a_memory() {
-        // Shorter than a huge page: it may lie beside one, and never says more than it has.
+    fn huge_pages_are_counted_in_mappings_of_a_range() {
+        // Shorter than a huge page: it may be next to one, and never reports more than its length.
         let short = vec![1_u8; 4096];
         assert!(huge_page_bytes(&[&short]).is_some_and(|bytes| bytes <= 4096));
         assert_eq!(huge_page_bytes(&[]), Some(0));
     }
 
-    fn hierarchy(version: Version, directories: &[&str]) -> Hierarchy {
-        Hierarchy { version, directories: directories.iter().map(PathBuf::from).collect() }
+    fn hierarchy(version: CgroupVersion, directories: &[&str]) -> CgroupHierarchy {
+        CgroupHierarchy { version, directories: directories.iter().map(PathBuf::from).collect() }
     }
 
     fn files<'a>(list: &'a [(&'a str, &'a str)]) -> impl Fn(PathBuf) -> Option<String> + 'a {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_smallest_limit_of_all_parents_holds() {
-        let v2 = [hierarchy(Version::V2, &["/c/a/b", "/c/a", "/c"])];
+        let v2 = [hierarchy(CgroupVersion::V2, &["/c/a/b", "/c/a", "/c"])];
         let read = [("/c/a/b/memory.max", "max"), ("/c/a/memory.max", "4096000"), ("/c/a/memory.high", "max")];
         assert_eq!(smallest_limit(&v2, files(&read)), Some(4_096_000));
         let high = [("/c/a/memory.max", "4096000"), ("/c/a/b/memory.high", "1000")];
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn version_1_sees_limits_of_hidden_parents() {
-        let v1 = [hierarchy(Version::V1, &["/c"]), hierarchy(Version::V2, &["/u"])];
+        let v1 = [hierarchy(CgroupVersion::V1, &["/c"]), hierarchy(CgroupVersion::V2, &["/u"])];
         let unlimited = "9223372036854771712";
         let read =
             [("/c/memory.limit_in_bytes", unlimited), ("/c/memory.stat", "cache 1\nhierarchical_memory_limit 512\n")];
@@ -231,22 +231,22 @@ mod tests {
             fs::write(index.join("type"), format!("{kind}\n")).unwrap();
         }
         fs::write(dir.path().join("uevent"), "").unwrap();
-        assert_eq!(last_level_cache(dir.path()), Some(32 << 20));
-        assert_eq!(last_level_cache(&dir.path().join("absent")), None);
+        assert_eq!(last_level_cache_in(dir.path()), Some(32 << 20));
+        assert_eq!(last_level_cache_in(&dir.path().join("absent")), None);
     }
 
     #[test]
-    fn resident_memory_is_told_by_kind() {
+    fn resident_memory_by_kind() {
         let memory = vec![1_u8; 8 << 20];
-        let seen = resident().expect("Linux since 4.5");
+        let seen = resident_memory().expect("Linux since 4.5");
         assert!(seen.private_bytes >= memory.len() as u64 && seen.file_bytes > 0, "{seen:?}");
         assert!(seen.proportional_bytes.is_none_or(|pss| pss >= memory.len() as u64), "{seen:?}");
-        assert_eq!(proportional("Rss: 9 kB\nPss:            12 kB\nPss_Anon: 5 kB\n"), Some(12 << 10));
-        assert_eq!(proportional("Pss_Anon: 5 kB\n"), None);
+        assert_eq!(parse_pss_bytes("Rss: 9 kB\nPss:            12 kB\nPss_Anon: 5 kB\n"), Some(12 << 10));
+        assert_eq!(parse_pss_bytes("Pss_Anon: 5 kB\n"), None);
     }
 
     #[test]
-    fn this_machine_answers() {
+    fn this_host_has_memory_facts() {
         let node = node_memory_bytes().unwrap();
         assert!(node > 64 << 20, "{node}");
         assert!(usable_node_memory_bytes().unwrap() <= node);

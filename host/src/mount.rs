@@ -1,4 +1,4 @@
-//! The mounts of this host, and which of them a directory is on.
+//! The mounts of this host, and the mount of a directory.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use procfs::process::{MountInfo, Process};
 
-/// The mount an existing directory is on, and all mounts.
-pub fn mount_under(directory: &Path) -> Result<(MountInfo, Vec<MountInfo>), String> {
+/// The mount of an existing directory, and all mounts.
+pub fn find_mount(directory: &Path) -> Result<(MountInfo, Vec<MountInfo>), String> {
     let canonical = fs::canonicalize(directory).map_err(|error| error.to_string())?;
     let mounts = Process::myself().and_then(|process| process.mountinfo()).map_err(|error| error.to_string())?.0;
-    let mount = exact_mount(&canonical, &mounts).or_else(|| mount_of(&canonical, &mounts)).cloned();
+    let mount = kernel_mount(&canonical, &mounts).or_else(|| longest_prefix_mount(&canonical, &mounts)).cloned();
     Ok((mount.ok_or("/proc/self/mountinfo lists no mount above it")?, mounts))
 }
 
-/// The mount the kernel names for the open directory: exact also where a later mount hides an earlier one.
-fn exact_mount<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
+/// The mount reported by the kernel for the open directory: exact even where a later mount hides an earlier one.
+fn kernel_mount<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
     let directory = File::open(path).ok()?;
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", directory.as_raw_fd())).ok()?;
     let id: i32 = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()?;
@@ -25,20 +25,20 @@ fn exact_mount<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo
 }
 
 /// The mount with the longest mount point above `path`; of several on the same point the last, which hides the others.
-pub fn mount_of<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
+pub fn longest_prefix_mount<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
     mounts
         .iter()
         .filter(|mount| path.starts_with(mount_point(mount)))
         .max_by_key(|mount| mount_point(mount).components().count())
 }
 
-/// Where it is mounted.
+/// Mount point.
 pub fn mount_point(mount: &MountInfo) -> PathBuf {
     unescape(&mount.mount_point.to_string_lossy())
 }
 
-/// The device or export that is mounted, if it has one.
-pub fn source(mount: &MountInfo) -> Option<PathBuf> {
+/// The mounted device or export, if any.
+pub fn mount_source(mount: &MountInfo) -> Option<PathBuf> {
     mount.mount_source.as_deref().map(unescape)
 }
 
@@ -74,7 +74,7 @@ mod tests {
              3 1 0:8 / /my\\040disk rw - xfs /dev/sdb rw\n\
              4 2 0:7 / /data rw - lustre mgs:/y rw\n";
         let mounts = MountInfos::from_buf_read(text.as_bytes()).unwrap().0;
-        let fs_type = |path: &str| mount_of(Path::new(path), &mounts).unwrap().fs_type.as_str();
+        let fs_type = |path: &str| longest_prefix_mount(Path::new(path), &mounts).unwrap().fs_type.as_str();
         assert_eq!(fs_type("/data/run"), "lustre");
         assert_eq!(fs_type("/database"), "ext4");
         assert_eq!(fs_type("/my disk/a"), "xfs");

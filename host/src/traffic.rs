@@ -1,8 +1,7 @@
-//! The block devices below a directory, from the one that is mounted down to those at the bottom, and what they count.
+//! The block devices below a directory, from the mounted one down to the lowest, and their counters.
 //!
-//! A level is a cut through the way of the bytes: everything that reaches storage passes each level once. Several devices
-//! side by side (the members of an array) are one level, so levels can be compared with each other and with what the
-//! program moved.
+//! A level is a cut through the data path: everything that reaches storage passes each level once. Several devices side by side (members
+//! of an array) are one level, so levels can be compared with each other and with the bytes that the program transferred.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,21 +11,21 @@ use std::time::{Duration, Instant};
 use procfs::process::MountInfo;
 use procfs::DiskStat;
 
-use super::device::{disk_of, number_of};
-use super::keeper::{keeper, Keeper};
-use super::mount::{mount_of, mount_under};
+use super::backing_store::{backing_store, BackingStore};
+use super::device::{device_number, disk_directory};
+use super::mount::{find_mount, longest_prefix_mount};
 use super::{names_in, read_trimmed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes a block device has moved while a pattern ran, for whomever.
+/// Bytes that a block device transferred during a pattern, for all programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceTraffic {
     /// Name as in /proc/diskstats; the members of an array joined with `+`; with several hosts, `host:name`.
     pub device: String,
-    /// Read from it.
+    /// Bytes read.
     pub read_bytes: u64,
-    /// Written to it.
+    /// Bytes written.
     pub written_bytes: u64,
     /// Read requests completed, after merging.
     pub read_requests: u64,
@@ -34,37 +33,36 @@ pub struct DeviceTraffic {
     pub write_requests: u64,
 }
 
-/// The unit of the counters, whatever the device uses (block/stat of the kernel's documentation).
+/// Unit of the counters on every device (block/stat of the kernel's documentation).
 const SECTOR_BYTES: u64 = 512;
-/// A loop device on itself ends here.
+/// Limit for a loop device on itself.
 const MAX_LEVELS: usize = 8;
-/// Longest wait for requests that were begun and not counted yet.
-const SETTLE: Duration = Duration::from_millis(5);
-/// Between two looks at them.
-const SETTLE_STEP: Duration = Duration::from_micros(200);
+/// Longest wait for requests that were started and are not counted yet.
+const SETTLE_TIMEOUT: Duration = Duration::from_millis(5);
+const SETTLE_INTERVAL: Duration = Duration::from_micros(200);
 
-/// Where to look; another tree in tests.
+/// Where the devices are read; another tree in tests.
 #[derive(Clone, Copy, Debug)]
-struct Roots<'a> {
+struct SystemRoots<'a> {
     sys: &'a Path,
     mounts: &'a [MountInfo],
 }
 
 /// The levels below a directory; names as in /proc/diskstats.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chain {
+pub struct DeviceChain {
     sys: PathBuf,
     levels: Vec<Vec<String>>,
-    /// Why some levels are missing, if so.
-    pub gap: Option<String>,
+    /// Why some levels are missing, if any.
+    pub incomplete_reason: Option<String>,
 }
 
-/// Counters of all levels at one time; None: a device was not there any more.
+/// Counters of all levels at one time; None if a device has disappeared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot(Option<Vec<Counts>>);
+pub struct TrafficSnapshot(Option<Vec<DeviceCounters>>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct DeviceCounters {
     read_bytes: u64,
     written_bytes: u64,
     read_requests: u64,
@@ -72,7 +70,7 @@ struct Counts {
     in_flight: u64,
 }
 
-impl Counts {
+impl DeviceCounters {
     fn add(&mut self, other: Self) {
         self.read_bytes += other.read_bytes;
         self.written_bytes += other.written_bytes;
@@ -85,22 +83,22 @@ impl Counts {
 /// Finds the devices below an existing directory.
 ///
 /// # Errors
-/// Why there are none that could be watched, in words.
-pub fn chain(directory: &Path) -> Result<Chain, String> {
-    let (mount, mounts) = mount_under(directory)?;
-    find(&Roots { sys: Path::new("/sys"), mounts: &mounts }, &mount)
+/// Why no device can be observed, in words.
+pub fn find_device_chain(directory: &Path) -> Result<DeviceChain, String> {
+    let (mount, mounts) = find_mount(directory)?;
+    build_chain(&SystemRoots { sys: Path::new("/sys"), mounts: &mounts }, &mount)
 }
 
-fn find(roots: &Roots<'_>, mount: &MountInfo) -> Result<Chain, String> {
-    let mut level = mounted(roots, mount)?;
+fn build_chain(roots: &SystemRoots<'_>, mount: &MountInfo) -> Result<DeviceChain, String> {
+    let mut level = mounted_devices(roots, mount)?;
     let mut levels = Vec::new();
     let mut gap = None;
     while levels.len() < MAX_LEVELS {
         levels.push(level.clone());
         let mut next = BTreeSet::new();
         for name in &level {
-            match below(roots, name) {
-                // A device at the bottom stands for itself in the levels below it.
+            match lower_devices(roots, name) {
+                // A device at the bottom is its own lower level.
                 Ok(names) if names.is_empty() => next.extend([name.clone()]),
                 Ok(names) => next.extend(names),
                 Err(reason) => {
@@ -115,7 +113,8 @@ fn find(roots: &Roots<'_>, mount: &MountInfo) -> Result<Chain, String> {
         }
         level = next;
     }
-    let silent: Vec<Option<String>> = levels.iter().map(|l| l.iter().find_map(|name| silence(roots, name))).collect();
+    let silent: Vec<Option<String>> =
+        levels.iter().map(|l| l.iter().find_map(|name| counter_problem(roots, name))).collect();
     let mut kept = Vec::new();
     for (level, silence) in levels.into_iter().zip(silent) {
         match silence {
@@ -126,21 +125,21 @@ fn find(roots: &Roots<'_>, mount: &MountInfo) -> Result<Chain, String> {
     if kept.is_empty() {
         return Err(gap.unwrap_or_else(|| "no block device was found".into()));
     }
-    Ok(Chain { sys: roots.sys.to_path_buf(), levels: kept, gap })
+    Ok(DeviceChain { sys: roots.sys.to_path_buf(), levels: kept, incomplete_reason: gap })
 }
 
-/// The device(s) that a mount names; the reason where it names none.
-fn mounted(roots: &Roots<'_>, mount: &MountInfo) -> Result<Vec<String>, String> {
+/// The device(s) of a mount, or why it has none.
+fn mounted_devices(roots: &SystemRoots<'_>, mount: &MountInfo) -> Result<Vec<String>, String> {
     let fs_type = mount.fs_type.as_str();
-    let number = match keeper(fs_type) {
-        Keeper::Memory => return Err(format!("{fs_type} lives in memory")),
-        // That of FUSE on a device has one that counts.
-        Keeper::Server if mount.majmin.starts_with("0:") => {
+    let number = match backing_store(fs_type) {
+        BackingStore::Memory => return Err(format!("{fs_type} lives in memory")),
+        // FUSE on a device has a number, and the device counts.
+        BackingStore::Server if mount.majmin.starts_with("0:") => {
             return Err(format!("{fs_type} is the client of a server: no local device"))
         }
-        _ => number_of(mount),
+        _ => device_number(mount),
     };
-    match number.and_then(|number| name_of(roots, &number)) {
+    match number.and_then(|number| device_name(roots, &number)) {
         Some(name) if fs_type == "btrfs" => Ok(btrfs_members(roots, &name)),
         Some(name) => Ok(vec![name]),
         None if mount.majmin.starts_with("0:") => Err(format!("{fs_type}: the device below is not visible")),
@@ -148,57 +147,57 @@ fn mounted(roots: &Roots<'_>, mount: &MountInfo) -> Result<Vec<String>, String> 
     }
 }
 
-/// All devices of the btrfs that `name` belongs to.
-fn btrfs_members(roots: &Roots<'_>, name: &str) -> Vec<String> {
+/// All devices of the btrfs that contains `name`.
+fn btrfs_members(roots: &SystemRoots<'_>, name: &str) -> Vec<String> {
     let file_systems = roots.sys.join("fs/btrfs");
     let mut lists = names_in(&file_systems).into_iter().map(|id| names_in(&file_systems.join(id).join("devices")));
     lists.find(|list| list.iter().any(|n| n == name)).unwrap_or_else(|| vec![name.to_owned()])
 }
 
-fn name_of(roots: &Roots<'_>, number: &str) -> Option<String> {
+fn device_name(roots: &SystemRoots<'_>, number: &str) -> Option<String> {
     let directory = fs::canonicalize(roots.sys.join("dev/block").join(number)).ok()?;
     Some(directory.file_name()?.to_string_lossy().into_owned())
 }
 
-/// The directory of the disk a device is on.
-fn disk(sys: &Path, name: &str) -> Option<PathBuf> {
-    disk_of(&fs::canonicalize(sys.join("class/block").join(name)).ok()?)
+fn disk_path(sys: &Path, name: &str) -> Option<PathBuf> {
+    disk_directory(&fs::canonicalize(sys.join("class/block").join(name)).ok()?)
 }
 
-/// The devices one level below `name`; none at the bottom.
-fn below(roots: &Roots<'_>, name: &str) -> Result<Vec<String>, String> {
-    let Some(disk) = disk(roots.sys, name) else { return Ok(Vec::new()) };
+/// The devices one level below `name`; empty at the bottom.
+fn lower_devices(roots: &SystemRoots<'_>, name: &str) -> Result<Vec<String>, String> {
+    let Some(disk) = disk_path(roots.sys, name) else { return Ok(Vec::new()) };
     let slaves = names_in(&disk.join("slaves"));
     if !slaves.is_empty() {
         return Ok(slaves);
     }
     let Some(file) = read_trimmed(disk.join("loop/backing_file")) else { return Ok(Vec::new()) };
-    let mount = mount_of(Path::new(&file), roots.mounts).ok_or_else(|| format!("no mount is shown above {file}"))?;
-    mounted(roots, mount)
+    let mount = longest_prefix_mount(Path::new(&file), roots.mounts)
+        .ok_or_else(|| format!("no mount is shown above {file}"))?;
+    mounted_devices(roots, mount)
 }
 
-/// Why the counters of a device say nothing; None: they do.
-fn silence(roots: &Roots<'_>, name: &str) -> Option<String> {
-    let off = disk(roots.sys, name).and_then(|disk| read_trimmed(disk.join("queue/iostats"))) == Some("0".into());
+/// Why the counters of a device are useless; None if they are usable.
+fn counter_problem(roots: &SystemRoots<'_>, name: &str) -> Option<String> {
+    let off = disk_path(roots.sys, name).and_then(|disk| read_trimmed(disk.join("queue/iostats"))) == Some("0".into());
     if off {
         return Some(format!("{name} does not count (queue/iostats is 0)"));
     }
-    match counts(roots.sys, name) {
+    match read_counters(roots.sys, name) {
         None => Some(format!("/sys shows no counters of {name}")),
-        // Mounting alone reads something: the path below a multipath device counts on some kernels, the device itself not.
+        // Mounting alone reads something: below multipath, some kernels count on the paths and not on the device itself.
         Some(counts) if counts.read_requests + counts.write_requests == 0 => {
-            Some(format!("{name} does not count (nothing since it is there)"))
+            Some(format!("{name} does not count (no request so far)"))
         }
         Some(_) => None,
     }
 }
 
-/// The counters of one device: cheap also where a machine has hundreds of them, unlike all of /proc/diskstats.
-fn counts(sys: &Path, name: &str) -> Option<Counts> {
+/// Counters of one device: cheap even with hundreds of devices, unlike /proc/diskstats.
+fn read_counters(sys: &Path, name: &str) -> Option<DeviceCounters> {
     let stat = read_trimmed(sys.join("class/block").join(name).join("stat"))?;
-    // The same columns as in /proc/diskstats but for the first three.
+    // The columns of /proc/diskstats without the first three.
     let stat = DiskStat::from_line(&format!("0 0 {name} {stat}")).ok()?;
-    Some(Counts {
+    Some(DeviceCounters {
         read_bytes: stat.sectors_read.checked_mul(SECTOR_BYTES)?,
         written_bytes: stat.sectors_written.checked_mul(SECTOR_BYTES)?,
         read_requests: stat.reads,
@@ -207,37 +206,36 @@ fn counts(sys: &Path, name: &str) -> Option<Counts> {
     })
 }
 
-impl Chain {
-    /// The counters now.
+impl DeviceChain {
+    /// Current counters.
     #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> TrafficSnapshot {
         let level = |names: &Vec<String>| {
-            names.iter().try_fold(Counts::default(), |mut sum, name| {
-                sum.add(counts(&self.sys, name)?);
+            names.iter().try_fold(DeviceCounters::default(), |mut sum, name| {
+                sum.add(read_counters(&self.sys, name)?);
                 Some(sum)
             })
         };
-        Snapshot(self.levels.iter().map(level).collect())
+        TrafficSnapshot(self.levels.iter().map(level).collect())
     }
 
-    /// The counters as soon as nothing is in flight, or after a few milliseconds: a read ahead that was begun for us counts
-    /// when it ends.
+    /// Counters as soon as no request is in flight, or after a few milliseconds: read-ahead for this process counts when it completes.
     #[must_use]
-    pub fn settled_snapshot(&self) -> Snapshot {
+    pub fn settled_snapshot(&self) -> TrafficSnapshot {
         let begin = Instant::now();
         loop {
             let now = self.snapshot();
-            let busy = now.0.as_ref().is_some_and(|levels| levels.iter().any(|counts| counts.in_flight > 0));
-            if !busy || begin.elapsed() >= SETTLE {
+            let pending = now.0.as_ref().is_some_and(|levels| levels.iter().any(|counts| counts.in_flight > 0));
+            if !pending || begin.elapsed() >= SETTLE_TIMEOUT {
                 return now;
             }
-            std::thread::sleep(SETTLE_STEP);
+            std::thread::sleep(SETTLE_INTERVAL);
         }
     }
 
-    /// Nothing moved yet, on each level.
+    /// Zero traffic on each level.
     #[must_use]
-    pub fn no_traffic(&self) -> Vec<DeviceTraffic> {
+    pub fn zero_traffic(&self) -> Vec<DeviceTraffic> {
         let none = |names: &Vec<String>| DeviceTraffic {
             device: names.join("+"),
             read_bytes: 0,
@@ -249,10 +247,9 @@ impl Chain {
     }
 }
 
-/// Adds what was moved between two snapshots of one chain to `traffic`, which has an element for each level; false if that
-/// is not known.
+/// Adds the difference of two snapshots of one chain to `traffic`, which has an element per level; false if unknown.
 #[must_use]
-pub fn add_between(before: &Snapshot, after: &Snapshot, traffic: &mut [DeviceTraffic]) -> bool {
+pub fn add_difference(before: &TrafficSnapshot, after: &TrafficSnapshot, traffic: &mut [DeviceTraffic]) -> bool {
     let (Some(before), Some(after)) = (&before.0, &after.0) else { return false };
     for ((sum, before), after) in traffic.iter_mut().zip(before).zip(after) {
         sum.read_bytes += after.read_bytes.saturating_sub(before.read_bytes);

@@ -5,7 +5,7 @@ use procfs::FromBufRead;
 
 use super::*;
 
-/// A /sys with block devices, made device by device.
+/// A /sys with block devices, created device by device.
 struct FakeSys(tempfile::TempDir);
 
 impl FakeSys {
@@ -50,9 +50,9 @@ impl FakeSys {
         }
     }
 
-    fn chain(&self, mounts: &str) -> Result<Chain, String> {
+    fn chain(&self, mounts: &str) -> Result<DeviceChain, String> {
         let mounts = MountInfos::from_buf_read(mounts.as_bytes()).unwrap().0;
-        find(&Roots { sys: self.path(), mounts: &mounts }, mounts.last().unwrap())
+        build_chain(&SystemRoots { sys: self.path(), mounts: &mounts }, mounts.last().unwrap())
     }
 
     fn levels(&self, mounts: &str) -> Vec<Vec<String>> {
@@ -83,7 +83,6 @@ fn a_loop_device_leads_to_the_disk_of_its_file_and_its_partition_too() {
     let mounts = "1 0 0:9 / / rw - nfs4 host:/x rw\n2 1 8:0 / /images rw - xfs /dev/sda rw\n";
     assert_eq!(sys.levels(&format!("{mounts}3 1 7:3 / /mnt rw - ext4 /dev/loop3 rw\n")), [["loop3"], ["sda"]]);
     assert_eq!(sys.levels(&format!("{mounts}3 1 259:0 / /mnt rw - ext4 /dev/loop3p1 rw\n")), [["loop3p1"], ["sda"]]);
-    // A loop device on a loop device.
     sys.device("loop4", "7:4", 10);
     sys.file("loop4/loop/backing_file", "/mnt/inner.img\n");
     let nested = format!("{mounts}3 1 7:3 / /mnt rw - ext4 /dev/loop3 rw\n4 3 7:4 / /deep rw - ext4 /dev/loop4 rw\n");
@@ -99,7 +98,7 @@ fn a_loop_device_on_itself_ends() {
 }
 
 #[test]
-fn members_of_an_array_are_one_level_however_deep_they_lie() {
+fn array_members_are_one_level_at_any_depth() {
     let sys = FakeSys::new();
     sys.device("sda", "8:0", 100);
     sys.file("sda/sda2/partition", "2\n");
@@ -114,20 +113,20 @@ fn members_of_an_array_are_one_level_however_deep_they_lie() {
     let mounts = "1 0 8:16 / /data rw - xfs /dev/sdb rw\n2 1 253:0 / /vol rw - xfs /dev/mapper/vol rw\n";
     let chain = sys.chain(mounts).unwrap();
     assert_eq!(chain.levels, [vec!["dm-0"], vec!["md0"], vec!["loop0", "sda2"], vec!["sda2", "sdb"]]);
-    assert_eq!(chain.gap, None);
+    assert_eq!(chain.incomplete_reason, None);
     let before = chain.snapshot();
     sys.count("sdb", 17, 0);
     sys.count("sda/sda2", 33, 0);
-    let mut traffic = chain.no_traffic();
-    assert!(add_between(&before, &chain.snapshot(), &mut traffic));
-    assert!(add_between(&before, &chain.snapshot(), &mut traffic));
+    let mut traffic = chain.zero_traffic();
+    assert!(add_difference(&before, &chain.snapshot(), &mut traffic));
+    assert!(add_difference(&before, &chain.snapshot(), &mut traffic));
     assert_eq!(traffic[0].read_bytes, 0);
     let bottom = &traffic[3];
     assert_eq!((bottom.device.as_str(), bottom.read_bytes, bottom.written_bytes), ("sda2+sdb", 26 * 512, 52 * 512));
 }
 
 #[test]
-fn what_has_no_device_has_a_reason() {
+fn file_systems_without_device_have_a_reason() {
     let sys = FakeSys::new();
     let reason = |line: &str| sys.chain(line).unwrap_err();
     assert_eq!(reason("1 0 0:9 / / rw - nfs4 host:/x rw\n"), "nfs4 is the client of a server: no local device");
@@ -141,17 +140,17 @@ fn what_has_no_device_has_a_reason() {
 }
 
 #[test]
-fn a_file_of_a_loop_device_without_a_device_leaves_a_gap_that_is_named() {
+fn a_backing_file_without_device_leaves_a_named_gap() {
     let sys = FakeSys::new();
     sys.device("loop0", "7:0", 10);
     sys.file("loop0/loop/backing_file", "/x.img\n");
     let chain = sys.chain("1 0 0:9 / / rw - tmpfs none rw\n2 1 7:0 / /m rw - ext4 /dev/loop0 rw\n").unwrap();
     assert_eq!(chain.levels, [["loop0"]]);
-    assert_eq!(chain.gap.as_deref(), Some("below loop0: tmpfs lives in memory"));
+    assert_eq!(chain.incomplete_reason.as_deref(), Some("below loop0: tmpfs lives in memory"));
 }
 
 #[test]
-fn devices_that_do_not_count_are_not_believed() {
+fn devices_without_counters_are_skipped() {
     let sys = FakeSys::new();
     sys.device("nvme0n1", "259:0", 10);
     sys.file("nvme0n1/stat", "0 0 0 0 0 0 0 0 0 0 0\n");
@@ -161,12 +160,12 @@ fn devices_that_do_not_count_are_not_believed() {
     assert_eq!(sys.levels(mount), [["nvme0n1"]]);
     sys.file("nvme0n1/queue/iostats", "0\n");
     assert!(sys.chain(mount).unwrap_err().contains("iostats"));
-    // Only the level that is silent is left out.
+    // Only the level without counters is skipped.
     sys.device("dm-0", "253:0", 10);
     sys.slaves("dm-0", &["nvme0n1"]);
     let chain = sys.chain("1 0 253:0 / / rw - xfs /dev/mapper/v rw\n").unwrap();
     assert_eq!(chain.levels, [["dm-0"]]);
-    assert!(chain.gap.unwrap().contains("iostats"));
+    assert!(chain.incomplete_reason.unwrap().contains("iostats"));
 }
 
 #[test]
@@ -176,11 +175,11 @@ fn a_device_that_is_gone_makes_the_traffic_unknown() {
     let chain = sys.chain(ROOT_MOUNT).unwrap();
     let before = chain.snapshot();
     fs::remove_file(sys.path().join("devices/sda/stat")).unwrap();
-    assert!(!add_between(&before, &chain.snapshot(), &mut chain.no_traffic()));
+    assert!(!add_difference(&before, &chain.snapshot(), &mut chain.zero_traffic()));
 }
 
 #[test]
-fn settling_waits_for_what_is_in_flight_but_not_for_ever() {
+fn settling_waits_a_limited_time_for_requests_in_flight() {
     let sys = FakeSys::new();
     sys.device("sda", "8:1", 10);
     let chain = sys.chain(ROOT_MOUNT).unwrap();
@@ -188,15 +187,15 @@ fn settling_waits_for_what_is_in_flight_but_not_for_ever() {
     sys.count("sda", 10, 1);
     let begin = Instant::now();
     let _ = chain.settled_snapshot();
-    assert!(begin.elapsed() >= SETTLE);
+    assert!(begin.elapsed() >= SETTLE_TIMEOUT);
 }
 
 #[test]
-fn this_machine_answers() {
-    match chain(Path::new(".")) {
+fn this_host_has_a_device_chain() {
+    match find_device_chain(Path::new(".")) {
         Ok(chain) => {
             assert!(chain.snapshot().0.is_some(), "{chain:?}");
-            assert!(chain.no_traffic().iter().all(|t| !t.device.is_empty()));
+            assert!(chain.zero_traffic().iter().all(|t| !t.device.is_empty()));
         }
         Err(reason) => assert!(reason.len() > 5, "{reason}"),
     }

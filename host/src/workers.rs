@@ -1,36 +1,36 @@
-//! Threads of the kernel that work for this process: what io_uring cannot begin without waiting is handed to one.
+//! Kernel worker threads of this process: io_uring passes them operations that it cannot start without blocking.
 //!
-//! Which operations they were, and how many, the kernel does not tell. It shows the threads while they live (an idle one ends after some
-//! seconds), and the processor time that each has used.
+//! The kernel does not report which operations they executed, nor how many. It shows the threads while they exist (an idle one ends after
+//! some seconds) and the CPU time of each.
 
 use std::path::Path;
 
 use super::{names_in, read_trimmed};
 
-/// Name of a worker of io_uring, its number left out (proc_pid_comm(5)).
-const NAME: &str = "iou-wrk-";
+/// Name of an io_uring worker without its number (proc_pid_comm(5)).
+const WORKER_NAME_PREFIX: &str = "iou-wrk-";
 
-/// The workers of this process now.
+/// Current workers of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Workers {
-    /// How many.
+pub struct IoWorkers {
+    /// Number of threads.
     pub threads: u64,
-    /// Processor time that they have used so far.
+    /// CPU time so far.
     pub cpu_ns: u64,
 }
 
-/// Looks at the threads of this process.
+/// Counts the workers of this process.
 #[must_use]
-pub fn workers() -> Workers {
-    below(Path::new("/proc/self/task"))
+pub fn io_workers() -> IoWorkers {
+    count_workers(Path::new("/proc/self/task"))
 }
 
-fn below(tasks: &Path) -> Workers {
-    let mut all = Workers::default();
+fn count_workers(tasks: &Path) -> IoWorkers {
+    let mut all = IoWorkers::default();
     for task in names_in(tasks).iter().map(|name| tasks.join(name)) {
-        if read_trimmed(task.join("comm")).is_some_and(|name| name.starts_with(NAME)) {
+        if read_trimmed(task.join("comm")).is_some_and(|name| name.starts_with(WORKER_NAME_PREFIX)) {
             all.threads += 1;
-            // Time on a processor, time of waiting for one, turns.
+            // CPU time, run-queue wait, time slices.
             let stat = read_trimmed(task.join("schedstat")).unwrap_or_default();
             all.cpu_ns += stat.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0);
         }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_are_told_from_other_threads() {
+    fn workers_are_distinguished_from_other_threads() {
         let tasks = tempfile::tempdir().unwrap();
         for (task, name, stat) in
             [("7", "beff-raw", "900 1 1"), ("8", "iou-wrk-7", "50 3 2"), ("9", "iou-wrk-7", "70 0 1")]
@@ -54,7 +54,7 @@ mod tests {
             fs::write(tasks.path().join(task).join("comm"), format!("{name}\n")).unwrap();
             fs::write(tasks.path().join(task).join("schedstat"), format!("{stat}\n")).unwrap();
         }
-        assert_eq!(below(tasks.path()), Workers { threads: 2, cpu_ns: 120 });
-        assert_eq!(below(Path::new("/nowhere")), Workers::default());
+        assert_eq!(count_workers(tasks.path()), IoWorkers { threads: 2, cpu_ns: 120 });
+        assert_eq!(count_workers(Path::new("/nowhere")), IoWorkers::default());
     }
 }

@@ -1,5 +1,5 @@
-/* What only C knows: constants of mpi.h, the inside of a status, and a thread's own memory without a call into the dynamic linker.
- * No symbol of the MPI library may be referred to here: most processes that load this have no MPI. */
+/* Parts that need C: constants of mpi.h, the layout of a status, and thread-local memory without a call of the dynamic linker.
+ * No symbol of the MPI library may be referenced here, because most processes that load this have no MPI. */
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@ struct beff_thread {
 static __thread struct beff_thread own __attribute__((tls_model("initial-exec")));
 struct beff_thread *beff_thread(void) { return &own; }
 
-/* Handles: a number, or the name of a data symbol. The order is that of `Constants` in mpi.rs. */
+/* Handles: a number, or the name of a data symbol, in the order of `PredefinedHandles` in mpi.rs. */
 #ifdef OPEN_MPI
 #define HANDLE(value, symbol) symbol
 const char *const beff_handle_symbols[] = {
@@ -29,7 +29,7 @@ const uintptr_t beff_handle_values[] = {
     HANDLE(MPI_ERRORS_ARE_FATAL, "ompi_mpi_errors_are_fatal"),
     HANDLE(MPI_ERRORS_RETURN, "ompi_mpi_errors_return"),
 };
-/* What mpi.rs takes for granted of each flavour. */
+/* Assumptions of mpi.rs for each MPI. */
 #if defined(OPEN_MPI)
 const uintptr_t beff_handle_values[8] = {0};
 _Static_assert(sizeof(MPI_Datatype) == 8 && sizeof(MPI_Request) == 8, "handles are pointers");
@@ -40,7 +40,7 @@ _Static_assert(sizeof(MPI_Datatype) == 4 && sizeof(MPI_Request) == 4, "handles a
 _Static_assert(offsetof(MPI_Status, count_lo) == 0 && offsetof(MPI_Status, count_hi_and_cancelled) == 4, "bytes in a status");
 _Static_assert((uintptr_t)MPI_STATUS_IGNORE == 1 && (uintptr_t)MPI_STATUSES_IGNORE == 1, "ignored statuses");
 #else
-#error "This MPI is neither MPICH or one of its family nor Open MPI: the bytes in its MPI_Status are not known."
+#error "This MPI is neither MPICH or a derivative nor Open MPI: the layout of its MPI_Status is unknown."
 #endif
 _Static_assert(sizeof(MPI_File) == 8 && sizeof(MPI_Status) <= 64, "files and statuses");
 
@@ -53,7 +53,7 @@ const int beff_combiners[] = {
     MPI_COMBINER_HVECTOR,       MPI_COMBINER_INDEXED,       MPI_COMBINER_HINDEXED,        MPI_COMBINER_INDEXED_BLOCK,
     MPI_COMBINER_HINDEXED_BLOCK, MPI_COMBINER_STRUCT,       MPI_COMBINER_SUBARRAY,        MPI_COMBINER_DARRAY,
     MPI_COMBINER_RESIZED,       MPI_COMBINER_F90_REAL,      MPI_COMBINER_F90_COMPLEX,     MPI_COMBINER_F90_INTEGER,
-    /* The _INTEGER ones of removed Fortran functions stand before their successors in every mpi.h. */
+    /* The _INTEGER combiners of removed Fortran functions precede their successors in every mpi.h. */
     MPI_COMBINER_HVECTOR - 1,   MPI_COMBINER_HINDEXED - 1,  MPI_COMBINER_STRUCT - 1,
 };
 

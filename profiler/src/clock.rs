@@ -1,24 +1,24 @@
-//! The clock of the recording: the counter of the processor where it runs evenly and through sleep, else CLOCK_MONOTONIC.
+//! Clock of the recording: the processor's cycle counter if it is invariant, else CLOCK_MONOTONIC.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use beff_trace::raw::clock::Moment;
+use beff_trace::raw::clock::ClockSample;
 
-static COUNTER: AtomicBool = AtomicBool::new(false);
+static USES_COUNTER: AtomicBool = AtomicBool::new(false);
 
 /// CLOCK_MONOTONIC in ns.
 pub fn monotonic_ns() -> u64 {
-    read(libc::CLOCK_MONOTONIC)
+    read_clock(libc::CLOCK_MONOTONIC)
 }
 
 /// Unix time in ns.
 pub fn unix_ns() -> u64 {
-    read(libc::CLOCK_REALTIME)
+    read_clock(libc::CLOCK_REALTIME)
 }
 
-fn read(clock: libc::clockid_t) -> u64 {
+fn read_clock(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock exists, and the time is ours.
+    // SAFETY: the clock exists, and the time is a local variable.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -35,39 +35,39 @@ fn counter() -> u64 {
     monotonic_ns()
 }
 
-/// Now, in ticks.
+/// Current time in ticks.
 #[inline(always)]
 pub fn ticks() -> u64 {
-    if COUNTER.load(Ordering::Relaxed) {
+    if USES_COUNTER.load(Ordering::Relaxed) {
         counter()
     } else {
         monotonic_ns()
     }
 }
 
-/// Chooses the clock, once, before the first tick.
-pub fn choose() {
+/// Chooses the clock, once, before the first reading.
+pub fn choose_clock() {
     let even = cfg!(target_arch = "x86_64")
         && std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| {
             let flags = text.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
             let has = |flag| flags.split_whitespace().any(|word| word == flag);
             has("constant_tsc") && has("nonstop_tsc")
         })
-        // A kernel that has found the counters of its processors to differ uses one of these.
+        // The kernel uses one of these if it has found the counters of the processors to differ.
         && !std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .is_ok_and(|source| ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"].contains(&source.trim()));
-    COUNTER.store(even, Ordering::Relaxed);
+    USES_COUNTER.store(even, Ordering::Relaxed);
 }
 
-/// A tick and its time. The tightest of some pairs: a processor may be taken away in between.
-pub fn moment() -> Moment {
-    let mut best = (u64::MAX, Moment::default());
+/// A tick and its time. The closest of several pairs, because the thread may be preempted in between.
+pub fn sample_clock() -> ClockSample {
+    let mut best = (u64::MAX, ClockSample::default());
     for _ in 0..8 {
         let before = ticks();
         let ns = monotonic_ns();
         let between = ticks().saturating_sub(before);
         if between < best.0 {
-            best = (between, Moment { tick: before + between / 2, ns });
+            best = (between, ClockSample { tick: before + between / 2, ns });
         }
     }
     best.1
@@ -76,17 +76,17 @@ pub fn moment() -> Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use beff_trace::raw::clock::Clock;
+    use beff_trace::raw::clock::TickConversion;
 
     #[test]
     fn ticks_become_the_time_of_the_host() {
-        choose();
-        let from = moment();
+        choose_clock();
+        let from = sample_clock();
         std::thread::sleep(std::time::Duration::from_millis(20));
         let tick = ticks();
         let at_ns = monotonic_ns();
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let clock = Clock::new(from, moment());
+        let clock = TickConversion::new(from, sample_clock());
         assert!(clock.ns(tick).abs_diff(at_ns) < 1_000_000, "{} {at_ns}", clock.ns(tick));
         assert!(clock.ns(from.tick) == from.ns && clock.ns(tick) > from.ns + 19_000_000);
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;

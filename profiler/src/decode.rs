@@ -1,40 +1,40 @@
-//! What is behind a handle: types as trees, ranks of communicators, hints. Every handle that MPI gives for it is freed again.
+//! Decodes handles: types to trees, communicators to ranks, infos to hints. Handles obtained from MPI for this are freed.
 
 use std::ffi::{c_char, c_int, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use beff_trace::types::Distribution;
-use beff_trace::{Order, Type};
+use beff_trace::{ArrayOrder, Datatype};
 
-use crate::dictionary::Dictionary;
-use crate::lane::Lane;
-use crate::message::say;
+use crate::dictionary::HandleDictionary;
+use crate::message::report;
 use crate::mpi::{
     beff_combiners, beff_default_argument, beff_distributions, beff_info_key_bytes, beff_name_bytes,
-    beff_order_fortran, beff_undefined, constant, constants, handle_at, pmpi, Word,
+    beff_order_fortran, beff_undefined, constant, handle_at, pmpi, predefined_handles, Word,
 };
 use crate::original::Symbol;
+use crate::thread_buffer::ThreadBuffer;
 
-/// Types nested deeper than this are not decoded: every level takes room on the program's stack.
-const DEPTH: u32 = 512;
+/// Maximum nesting of decoded types: each level uses the stack of the program.
+const MAX_DEPTH: u32 = 512;
 
-/// Parts of a type that are looked at. Open MPI gives each a handle of its own, so equal ones cannot be told.
-const PARTS: usize = 1 << 18;
+/// Maximum number of examined components of a type. Open MPI returns a new handle for each, so equal ones cannot be recognized.
+const MAX_COMPONENTS: usize = 1 << 18;
 
 /// MPI_Type_get_envelope: integers, addresses, large counts, types.
-struct Envelope {
+struct TypeEnvelope {
     counts: [i64; 4],
     combiner: c_int,
 }
 
-/// Places in the shim's list of combiners.
+/// Indices in the shim's list of combiners.
 mod combiner {
     pub const NAMED: usize = 0;
     pub const DUP: usize = 1;
     pub const F90: std::ops::RangeInclusive<usize> = 13..=15;
 }
 
-fn envelope(handle: Word) -> Option<Envelope> {
+fn get_envelope(handle: Word) -> Option<TypeEnvelope> {
     let mut combiner: c_int = 0;
     let mut large = [0_i64; 4];
     let [integers, addresses, counts, types] = &mut large;
@@ -47,25 +47,25 @@ fn envelope(handle: Word) -> Option<Envelope> {
         &raw mut combiner
     ));
     if code == 0 {
-        return Some(Envelope { counts: large, combiner });
+        return Some(TypeEnvelope { counts: large, combiner });
     }
     let mut small: [c_int; 3] = [0; 3];
     let [integers, addresses, types] = &mut small;
     let code =
         pmpi!(Type_get_envelope(handle, &raw mut *integers, &raw mut *addresses, &raw mut *types, &raw mut combiner));
     let counts = [i64::from(small[0]), i64::from(small[1]), 0, i64::from(small[2])];
-    (code == 0).then_some(Envelope { counts, combiner })
+    (code == 0).then_some(TypeEnvelope { counts, combiner })
 }
 
-/// The arguments of a constructor, and the types it was given.
-struct Contents {
+/// Arguments of a constructor, and its component types.
+struct TypeContents {
     integers: Vec<c_int>,
     addresses: Vec<isize>,
     counts: Vec<i64>,
     types: Vec<Word>,
 }
 
-fn contents(handle: Word, envelope: &Envelope) -> Option<Contents> {
+fn get_contents(handle: Word, envelope: &TypeEnvelope) -> Option<TypeContents> {
     let [integers, addresses, counts, types] = envelope.counts;
     let length = |n: i64| usize::try_from(n).ok();
     let mut integer = vec![0 as c_int; length(integers)?];
@@ -95,76 +95,84 @@ fn contents(handle: Word, envelope: &Envelope) -> Option<Contents> {
             raw.as_mut_ptr()
         ))
     };
-    // SAFETY: the library has written that many handles, of its size.
+    // SAFETY: the library has written that many handles of its size.
     let types = (0..raw.len()).map(|index| unsafe { handle_at(raw.as_ptr() as Word, index) }).collect();
-    (code == 0).then_some(Contents { integers: integer, addresses: address, counts: count, types })
+    (code == 0).then_some(TypeContents { integers: integer, addresses: address, counts: count, types })
 }
 
-/// The number of a type, written with all it is made of. None: the library does not tell.
+/// The number of a type, recorded with its components. None if the library does not report it.
 ///
 /// # Safety
-/// The handle is one of a type.
-pub unsafe fn datatype(shared: &mut Dictionary, lane: &mut Lane, handle: Word, tick: u64, depth: u32) -> Option<u32> {
+/// The handle is that of a type.
+pub unsafe fn decode_datatype(
+    shared: &mut HandleDictionary,
+    lane: &mut ThreadBuffer,
+    handle: Word,
+    tick: u64,
+    depth: u32,
+) -> Option<u32> {
     if let Some(id) = shared.by_handle(handle, tick) {
         return Some(id);
     }
     if depth == 0 {
-        shared.parts = 0;
+        shared.component_count = 0;
     }
-    shared.parts += 1;
-    if shared.parts > PARTS {
+    shared.component_count += 1;
+    if shared.component_count > MAX_COMPONENTS {
         static ONCE: std::sync::Once = std::sync::Once::new();
         ONCE.call_once(|| {
-            say(&format!("a datatype has more than {PARTS} parts: calls with it are recorded without it"))
+            report(&format!(
+                "a datatype has more than {MAX_COMPONENTS} components: calls with it are recorded without it"
+            ))
         });
         return None;
     }
-    let envelope = envelope(handle)?;
+    let envelope = get_envelope(handle)?;
     let combiner = constant!(beff_combiners).iter().position(|value| *value == envelope.combiner)?;
     if combiner == combiner::NAMED {
-        let id = shared.datatype(&named(handle)?, tick, lane);
-        shared.remember(handle, id, tick);
+        let id = shared.type_number(&named_type(handle)?, tick, lane);
+        shared.remember_type(handle, id, tick);
         return Some(id);
     }
-    if depth == DEPTH {
+    if depth == MAX_DEPTH {
         return None;
     }
-    let contents = contents(handle, &envelope)?;
-    // The same part again and again is looked at once: on every level, that is the difference between a sum and a product.
+    let contents = get_contents(handle, &envelope)?;
+    // Successive equal components are decoded once: over all levels, this is the difference between a sum and a product.
     let mut last = (0, None);
     let mut part = |one: &Word| {
         if last.0 != *one {
-            // SAFETY: MPI has just given these types.
-            last = (*one, unsafe { datatype(shared, lane, *one, tick, depth + 1) });
+            // SAFETY: MPI has just returned these types.
+            last = (*one, unsafe { decode_datatype(shared, lane, *one, tick, depth + 1) });
         }
         last.1
     };
     let inner: Vec<Option<u32>> = contents.types.iter().map(&mut part).collect();
-    contents.types.iter().for_each(|one| free(*one));
+    contents.types.iter().for_each(|one| free_component(*one));
     let inner: Option<Vec<u32>> = inner.into_iter().collect();
     let inner = inner?;
     let id = if combiner == combiner::DUP {
         *inner.first()?
     } else if combiner::F90.contains(&combiner) {
-        shared.datatype(&fortran(handle, combiner, &contents.integers)?, tick, lane)
+        shared.type_number(&fortran_type(handle, combiner, &contents.integers)?, tick, lane)
     } else {
-        let arguments = Arguments { from: &contents, at: [0; 3] };
-        shared.datatype(&arguments.datatype(combiner, &inner)?, tick, lane)
+        let arguments = ConstructorArguments { contents: &contents, next: [0; 3] };
+        shared.type_number(&arguments.datatype(combiner, &inner)?, tick, lane)
     };
-    // Handles of parts are freed again and may come back as others.
+    // Handles of components are freed and may be reused.
     if depth == 0 {
-        shared.remember(handle, id, tick);
+        shared.remember_type(handle, id, tick);
     }
     Some(id)
 }
 
-/// Frees a handle from MPI_Type_get_contents, if it is one that can be.
-fn free(mut handle: Word) {
-    let keep = |e: &Envelope| {
+/// Frees a handle from MPI_Type_get_contents, unless it is predefined.
+fn free_component(mut handle: Word) {
+    let keep = |e: &TypeEnvelope| {
         let combiner = constant!(beff_combiners).iter().position(|value| *value == e.combiner);
         combiner.is_none_or(|combiner| combiner == combiner::NAMED || combiner::F90.contains(&combiner))
     };
-    if envelope(handle).is_some_and(|envelope| !keep(&envelope)) {
+    if get_envelope(handle).is_some_and(|envelope| !keep(&envelope)) {
         pmpi!(Type_free(&raw mut handle));
     }
 }
@@ -177,7 +185,7 @@ fn size_and_extent(handle: Word) -> Option<(u64, i64)> {
     fine.then_some((u64::try_from(size).ok()?, extent as i64))
 }
 
-fn named(handle: Word) -> Option<Type> {
+fn named_type(handle: Word) -> Option<Datatype> {
     let (size_bytes, extent_bytes) = size_and_extent(handle)?;
     let mut text = vec![0_u8; constant!(beff_name_bytes).max(256) as usize];
     let mut length: c_int = 0;
@@ -186,45 +194,45 @@ fn named(handle: Word) -> Option<Type> {
     }
     text.truncate(usize::try_from(length).ok()?);
     let name = String::from_utf8(text).ok()?;
-    Some(Type::Named { name: name.trim_start_matches("MPI_").to_owned(), size_bytes, extent_bytes })
+    Some(Datatype::Named { name: name.trim_start_matches("MPI_").to_owned(), size_bytes, extent_bytes })
 }
 
-fn fortran(handle: Word, combiner: usize, integers: &[c_int]) -> Option<Type> {
+fn fortran_type(handle: Word, combiner: usize, integers: &[c_int]) -> Option<Datatype> {
     let (size_bytes, extent_bytes) = size_and_extent(handle)?;
     let list: Vec<String> = integers.iter().map(c_int::to_string).collect();
     let kind = ["REAL", "COMPLEX", "INTEGER"][combiner - combiner::F90.start()];
-    Some(Type::Named { name: format!("F90_{kind}({})", list.join(",")), size_bytes, extent_bytes })
+    Some(Datatype::Named { name: format!("F90_{kind}({})", list.join(",")), size_bytes, extent_bytes })
 }
 
-/// Arguments in the order of the constructor; those of large counts stand in a list of their own.
-struct Arguments<'a> {
-    from: &'a Contents,
-    at: [usize; 3],
+/// Arguments in the order of the constructor; large counts are in a separate list.
+struct ConstructorArguments<'a> {
+    contents: &'a TypeContents,
+    next: [usize; 3],
 }
 
-impl Arguments<'_> {
-    /// An argument that is an int in both twins of the constructor.
+impl ConstructorArguments<'_> {
+    /// An int in both variants of the constructor.
     fn integer(&mut self) -> Option<i64> {
-        self.at[0] += 1;
-        self.from.integers.get(self.at[0] - 1).map(|value| i64::from(*value))
+        self.next[0] += 1;
+        self.contents.integers.get(self.next[0] - 1).map(|value| i64::from(*value))
     }
 
-    /// An argument that is an int, or a large count in the twin.
+    /// An int, or a large count in the large-count variant.
     fn count(&mut self) -> Option<i64> {
-        if self.from.counts.is_empty() {
+        if self.contents.counts.is_empty() {
             return self.integer();
         }
-        self.at[2] += 1;
-        self.from.counts.get(self.at[2] - 1).copied()
+        self.next[2] += 1;
+        self.contents.counts.get(self.next[2] - 1).copied()
     }
 
-    /// An argument that is an address, or a large count in the twin, or an int in the removed functions of Fortran.
+    /// An address, or a large count in the large-count variant, or an int in removed Fortran functions.
     fn address(&mut self) -> Option<i64> {
-        if self.from.addresses.is_empty() {
+        if self.contents.addresses.is_empty() {
             return self.count();
         }
-        self.at[1] += 1;
-        self.from.addresses.get(self.at[1] - 1).map(|value| *value as i64)
+        self.next[1] += 1;
+        self.contents.addresses.get(self.next[1] - 1).map(|value| *value as i64)
     }
 
     fn size(&mut self) -> Option<u64> {
@@ -235,7 +243,7 @@ impl Arguments<'_> {
         (0..length).map(|_| self.size()).collect()
     }
 
-    fn places(&mut self, length: usize) -> Option<Vec<i64>> {
+    fn displacements(&mut self, length: usize) -> Option<Vec<i64>> {
         (0..length).map(|_| self.count()).collect()
     }
 
@@ -243,54 +251,58 @@ impl Arguments<'_> {
         (0..length).map(|_| self.address()).collect()
     }
 
-    fn order(&mut self) -> Option<Order> {
-        Some(if self.integer()? == i64::from(constant!(beff_order_fortran)) { Order::Fortran } else { Order::C })
+    fn order(&mut self) -> Option<ArrayOrder> {
+        Some(if self.integer()? == i64::from(constant!(beff_order_fortran)) {
+            ArrayOrder::Fortran
+        } else {
+            ArrayOrder::C
+        })
     }
 
-    fn datatype(mut self, combiner: usize, inner: &[u32]) -> Option<Type> {
+    fn datatype(mut self, combiner: usize, inner: &[u32]) -> Option<Datatype> {
         let of = inner.first().copied();
-        // Read in the order of the arguments.
+        // Evaluated in the order of the arguments.
         Some(match combiner {
-            2 => Type::Contiguous { count: self.size()?, of: of? },
-            3 => Type::Vector { count: self.size()?, block: self.size()?, stride: self.count()?, of: of? },
+            2 => Datatype::Contiguous { count: self.size()?, of: of? },
+            3 => Datatype::Vector { count: self.size()?, block: self.size()?, stride: self.count()?, of: of? },
             4 | 16 => {
-                Type::Hvector { count: self.size()?, block: self.size()?, stride_bytes: self.address()?, of: of? }
+                Datatype::Hvector { count: self.size()?, block: self.size()?, stride_bytes: self.address()?, of: of? }
             }
             5 | 6 | 17 => {
                 let length = self.size()? as usize;
                 let blocks = self.sizes(length)?;
                 if combiner == 5 {
-                    Type::Indexed { blocks, displacements: self.places(length)?, of: of.or(Some(0))? }
+                    Datatype::Indexed { blocks, displacements: self.displacements(length)?, of: of.or(Some(0))? }
                 } else {
-                    Type::Hindexed { blocks, displacements_bytes: self.addresses(length)?, of: of? }
+                    Datatype::Hindexed { blocks, displacements_bytes: self.addresses(length)?, of: of? }
                 }
             }
             7 | 8 => {
                 let length = self.size()? as usize;
                 let block = self.size()?;
                 if combiner == 7 {
-                    Type::IndexedBlock { block, displacements: self.places(length)?, of: of? }
+                    Datatype::IndexedBlock { block, displacements: self.displacements(length)?, of: of? }
                 } else {
-                    Type::HindexedBlock { block, displacements_bytes: self.addresses(length)?, of: of? }
+                    Datatype::HindexedBlock { block, displacements_bytes: self.addresses(length)?, of: of? }
                 }
             }
             9 | 18 => {
                 let length = self.size()? as usize;
                 let blocks = self.sizes(length)?;
-                Type::Struct { blocks, displacements_bytes: self.addresses(length)?, of: inner.to_vec() }
+                Datatype::Struct { blocks, displacements_bytes: self.addresses(length)?, of: inner.to_vec() }
             }
             10 => {
                 let n = self.integer()? as usize;
                 let (sizes, subsizes, starts) = (self.sizes(n)?, self.sizes(n)?, self.sizes(n)?);
-                Type::Subarray { sizes, subsizes, starts, order: self.order()?, of: of? }
+                Datatype::Subarray { sizes, subsizes, starts, order: self.order()?, of: of? }
             }
             11 => self.darray(of?)?,
-            12 => Type::Resized { lower_bound_bytes: self.address()?, extent_bytes: self.address()?, of: of? },
+            12 => Datatype::Resized { lower_bound_bytes: self.address()?, extent_bytes: self.address()?, of: of? },
             _ => return None,
         })
     }
 
-    fn darray(&mut self, of: u32) -> Option<Type> {
+    fn darray(&mut self, of: u32) -> Option<Datatype> {
         let (ranks, rank) = (self.integer()? as u64, self.integer()? as u64);
         let n = self.integer()? as usize;
         let sizes = self.sizes(n)?;
@@ -304,25 +316,25 @@ impl Arguments<'_> {
         let argument = |value: i64| if value == default { Some(None) } else { u64::try_from(value).ok().map(Some) };
         let arguments = (0..n).map(|_| self.integer().and_then(argument)).collect::<Option<_>>()?;
         let grid = (0..n).map(|_| self.integer().map(|value| value as u64)).collect::<Option<_>>()?;
-        Some(Type::Darray { ranks, rank, sizes, distributions, arguments, grid, order: self.order()?, of })
+        Some(Datatype::Darray { ranks, rank, sizes, distributions, arguments, grid, order: self.order()?, of })
     }
 }
 
-/// The group of all processes where there is no MPI_COMM_WORLD: that of the session. 0 if there is none.
+/// Group of all processes of the session, if there is no MPI_COMM_WORLD. 0 if there is none.
 pub static WORLD_GROUP: AtomicUsize = AtomicUsize::new(0);
 
-/// World ranks of a communicator; empty if they cannot be found out. None for MPI_COMM_NULL.
-pub fn comm(handle: Word) -> Option<Vec<u32>> {
-    if handle == constants().comm_null || handle == 0 {
+/// World ranks of a communicator; empty if unknown. None for MPI_COMM_NULL.
+pub fn comm_ranks(handle: Word) -> Option<Vec<u32>> {
+    if handle == predefined_handles().comm_null || handle == 0 {
         return None;
     }
-    Some(ranks(handle).unwrap_or_default())
+    Some(world_ranks(handle).unwrap_or_default())
 }
 
-fn ranks(handle: Word) -> Option<Vec<u32>> {
+fn world_ranks(handle: Word) -> Option<Vec<u32>> {
     let (mut group, mut world): (Word, Word) = (0, WORLD_GROUP.load(Ordering::Relaxed));
     let of_session = world != 0;
-    if !of_session && pmpi!(Comm_group(constants().comm_world, &raw mut world)) != 0 {
+    if !of_session && pmpi!(Comm_group(predefined_handles().comm_world, &raw mut world)) != 0 {
         return None;
     }
     let mut size: c_int = 0;
@@ -343,9 +355,9 @@ fn ranks(handle: Word) -> Option<Vec<u32>> {
     known.then(|| list.into_iter().map(|rank| rank as u32).collect())
 }
 
-/// Keys and values of an info. None for MPI_INFO_NULL.
-pub fn info(handle: Word) -> Option<Vec<(String, String)>> {
-    if handle == constants().info_null || handle == 0 {
+/// Pairs of an info. None for MPI_INFO_NULL.
+pub fn info_pairs(handle: Word) -> Option<Vec<(String, String)>> {
+    if handle == predefined_handles().info_null || handle == 0 {
         return None;
     }
     let mut keys: c_int = 0;
@@ -364,23 +376,22 @@ pub fn info(handle: Word) -> Option<Vec<(String, String)>> {
         }
         let mut value = vec![0_u8; usize::try_from(length).unwrap_or(0) + 1];
         if pmpi!(Info_get(handle, key.as_ptr(), length, value.as_mut_ptr(), &raw mut found)) == 0 && found != 0 {
-            pairs.push((text(&key), text(&value)));
+            pairs.push((text_until_nul(&key), text_until_nul(&value)));
         }
     }
     Some(pairs)
 }
 
-/// Text up to the first zero.
-pub fn text(bytes: &[u8]) -> String {
+pub fn text_until_nul(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Text of C.
+/// Text of a C string.
 ///
 /// # Safety
-/// It is one, or null.
+/// The address is that of a C string, or null.
 pub unsafe fn text_at(address: Word) -> Option<String> {
-    // SAFETY: as promised.
+    // SAFETY: guaranteed by the caller.
     (address != 0).then(|| unsafe { CStr::from_ptr(address as *const c_char) }.to_string_lossy().into_owned())
 }

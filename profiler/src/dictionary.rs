@@ -1,5 +1,5 @@
-//! Numbers of files, types, communicators and hints, for all threads. Every event of the dictionary has the time of the call that it
-//! is for, and a call may only use an entry that is not later than itself: so reading in the order of times meets entries first.
+//! Numbers of files, types, communicators and hints, for all threads. Every dictionary event has the time of its call, and a call only
+//! uses entries that are not later than itself: a reader in time order sees entries before their uses.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hasher};
@@ -8,72 +8,77 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use beff_trace::raw::event;
-use beff_trace::Type;
+use beff_trace::Datatype;
 
-use crate::lane::Lane;
 use crate::mpi::Word;
-use crate::storage::without_driver;
-use crate::thread::inside;
+use crate::storage::strip_driver_prefix;
+use crate::thread::is_inside_call;
+use crate::thread_buffer::ThreadBuffer;
 
 /// Number and tick of an entry.
-type Entry = (u32, u64);
+type DictionaryEntry = (u32, u64);
 
-/// A file that was opened: its name then, and one that means it in any working directory.
+/// An opened file: its name as given, and its absolute path.
 #[derive(Clone)]
-struct Named {
+struct NamedFile {
     name: String,
     path: PathBuf,
 }
 
-struct Opening {
+struct OpenFileEntry {
     number: u32,
-    file: Option<Named>,
+    file: Option<NamedFile>,
 }
 
-/// Closed files that are looked for when another one is opened: each costs a request to the server of the files.
-const MOST_CLOSED: usize = 4;
+/// Closed files that are checked at the next open: each costs a request to the file server.
+const MAX_CLOSED: usize = 4;
 
-/// See the module.
+/// Dictionary of handles; see the module.
 #[derive(Default)]
-pub struct Dictionary {
-    files: HashMap<Word, Opening>,
-    openings: u32,
-    /// Files that were closed and not opened again, the last ones.
-    closed: VecDeque<Named>,
+pub struct HandleDictionary {
+    files: HashMap<Word, OpenFileEntry>,
+    open_count: u32,
+    /// The most recent files that were closed and not reopened.
+    closed: VecDeque<NamedFile>,
     /// Types by handle.
-    handles: HashMap<Word, Entry>,
-    /// Everything by what it is.
-    known: HashMap<[u64; 2], Entry>,
+    types_by_handle: HashMap<Word, DictionaryEntry>,
+    /// All entries by a hash of their content.
+    by_content: HashMap<[u64; 2], DictionaryEntry>,
     next: [u32; 5],
-    /// Parts of a type that were looked at, as long as one is decoded.
-    pub parts: usize,
-    /// What an entry that is looked up says, encoded.
+    /// Components examined for the type that is being decoded.
+    pub component_count: usize,
+    /// Encoded content of the entry to be looked up.
     pub scratch: Vec<u8>,
 }
 
-static SHARED: LazyLock<Mutex<Dictionary>> = LazyLock::new(Mutex::default);
-/// Changes when what threads remember may be wrong.
+static DICTIONARY: LazyLock<Mutex<HandleDictionary>> = LazyLock::new(Mutex::default);
+/// Incremented when cached handles of threads may be invalid.
 pub static GENERATION: AtomicU32 = AtomicU32::new(1);
-static TYPES: AtomicUsize = AtomicUsize::new(0);
+static KNOWN_TYPES: AtomicUsize = AtomicUsize::new(0);
 
-/// The dictionary, for one thread at a time.
-pub fn lock() -> MutexGuard<'static, Dictionary> {
-    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn lock() -> MutexGuard<'static, HandleDictionary> {
+    DICTIONARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The kind of an entry.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum EntryKind {
     Type = 1,
     Comm = 2,
     Info = 3,
     Storage = 4,
 }
 
-impl Dictionary {
-    /// The number of what `bytes` say, which is written by `put` if it is new or known only later than `tick`.
-    pub fn number(&mut self, kind: Kind, tick: u64, put: impl FnOnce(&mut Vec<u8>, u32), lane: &mut Lane) -> u32 {
-        // The number is not part of what it is: encoded with 0, hashed, and encoded again if it is new.
+impl HandleDictionary {
+    /// The number of the entry in `scratch`; `put` encodes it if it is new or known only after `tick`.
+    pub fn number_entry(
+        &mut self,
+        kind: EntryKind,
+        tick: u64,
+        put: impl FnOnce(&mut Vec<u8>, u32),
+        lane: &mut ThreadBuffer,
+    ) -> u32 {
+        // The number is not part of the content, which is hashed with number 0 and encoded again if new.
         let hash = |salt: u64| {
             let mut hasher = DefaultHasher::new();
             hasher.write_u64(salt);
@@ -82,65 +87,61 @@ impl Dictionary {
             hasher.finish()
         };
         let key = [hash(1), hash(2)];
-        if let Some((id, _)) = self.known.get(&key).filter(|(_, since)| *since <= tick) {
+        if let Some((id, _)) = self.by_content.get(&key).filter(|(_, since)| *since <= tick) {
             return *id;
         }
         let id = self.next[kind as usize];
         self.next[kind as usize] += 1;
-        self.known.insert(key, (id, tick));
+        self.by_content.insert(key, (id, tick));
         let mut out = Vec::new();
         put(&mut out, id);
-        lane.event(&out, tick);
+        lane.record_event(&out, tick);
         id
     }
 
-    /// The number of an opening.
-    pub fn file(&self, handle: Word) -> Option<u32> {
+    pub fn file_number(&self, handle: Word) -> Option<u32> {
         self.files.get(&handle).map(|opening| opening.number)
     }
 
-    /// The number of a type.
-    pub fn datatype(&mut self, datatype: &Type, tick: u64, lane: &mut Lane) -> u32 {
+    pub fn type_number(&mut self, datatype: &Datatype, tick: u64, lane: &mut ThreadBuffer) -> u32 {
         self.scratch.clear();
         event::put_datatype(&mut self.scratch, datatype);
-        self.number(Kind::Type, tick, |out, id| event::put_type(out, tick, id, datatype), lane)
+        self.number_entry(EntryKind::Type, tick, |out, id| event::put_type(out, tick, id, datatype), lane)
     }
 
-    /// A type that was met under this handle.
     pub fn by_handle(&self, handle: Word, tick: u64) -> Option<u32> {
-        self.handles.get(&handle).filter(|(_, since)| *since <= tick).map(|(id, _)| *id)
+        self.types_by_handle.get(&handle).filter(|(_, since)| *since <= tick).map(|(id, _)| *id)
     }
 
-    /// Remembers the handle of a type.
-    pub fn remember(&mut self, handle: Word, id: u32, tick: u64) {
-        self.handles.insert(handle, (id, tick));
-        TYPES.store(self.handles.len(), Ordering::Relaxed);
+    pub fn remember_type(&mut self, handle: Word, id: u32, tick: u64) {
+        self.types_by_handle.insert(handle, (id, tick));
+        KNOWN_TYPES.store(self.types_by_handle.len(), Ordering::Relaxed);
     }
 }
 
-/// A number for an opening. `handle` is that of the file, if the call succeeded; `name`, if this process is to see when it is gone.
-pub fn opened(handle: Option<Word>, name: Option<&str>) -> u32 {
+/// Numbers an opening. `handle` is given if the call succeeded; `name`, if this process checks whether the file disappears.
+pub fn file_opened(handle: Option<Word>, name: Option<&str>) -> u32 {
     let file = name
-        .map(without_driver)
-        .and_then(|name| Some(Named { name: name.to_owned(), path: std::path::absolute(name).ok()? }));
+        .map(strip_driver_prefix)
+        .and_then(|name| Some(NamedFile { name: name.to_owned(), path: std::path::absolute(name).ok()? }));
     let mut shared = lock();
-    shared.openings += 1;
-    let number = shared.openings;
+    shared.open_count += 1;
+    let number = shared.open_count;
     if let Some(handle) = handle {
         shared.closed.retain(|closed| file.as_ref().is_none_or(|file| file.path != closed.path));
-        shared.files.insert(handle, Opening { number, file });
+        shared.files.insert(handle, OpenFileEntry { number, file });
     }
     GENERATION.fetch_add(1, Ordering::Release);
     number
 }
 
-/// A file handle is no longer that of this opening. It may be that of another one already, which another thread has made since.
-pub fn closed(handle: Word, number: Option<u32>) {
+/// Removes a file handle from this opening, unless another thread's opening has reused it.
+pub fn file_closed(handle: Word, number: Option<u32>) {
     let mut shared = lock();
     if number.is_some() && shared.files.get(&handle).map(|opening| opening.number) == number {
         let file = shared.files.remove(&handle).and_then(|opening| opening.file);
         if let Some(file) = file.filter(|file| shared.closed.iter().all(|closed| closed.path != file.path)) {
-            if shared.closed.len() == MOST_CLOSED {
+            if shared.closed.len() == MAX_CLOSED {
                 shared.closed.pop_front();
             }
             shared.closed.push_back(file);
@@ -150,17 +151,16 @@ pub fn closed(handle: Word, number: Option<u32>) {
     GENERATION.fetch_add(1, Ordering::Release);
 }
 
-/// A file was deleted by a call, which tells so itself.
-pub fn deleted(name: &str) {
-    if let Ok(path) = std::path::absolute(without_driver(name)) {
+pub fn file_deleted(name: &str) {
+    if let Ok(path) = std::path::absolute(strip_driver_prefix(name)) {
         lock().closed.retain(|closed| closed.path != path);
     }
 }
 
-/// Files that were closed and are not there any more, by name. Each is told once.
-pub fn gone() -> Vec<String> {
+/// Names of closed files that no longer exist. Each is returned once.
+pub fn take_missing_files() -> Vec<String> {
     let closed = std::mem::take(&mut lock().closed);
-    // Not under the lock: a server may take its time.
+    // Without the lock, because a file server may be slow.
     let (gone, there): (Vec<_>, Vec<_>) = closed.into_iter().partition(|file| {
         file.path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     });
@@ -169,25 +169,25 @@ pub fn gone() -> Vec<String> {
     gone.into_iter().map(|file| file.name).collect()
 }
 
-/// A handle of a type is about to be freed.
+/// Called before a type handle is freed.
 #[inline(always)]
-pub fn freed(address: Word) {
-    if TYPES.load(Ordering::Relaxed) > 0 && address != 0 {
-        freed_slowly(address);
+pub fn type_freed(address: Word) {
+    if KNOWN_TYPES.load(Ordering::Relaxed) > 0 && address != 0 {
+        forget_type(address);
     }
 }
 
 #[cold]
-fn freed_slowly(address: Word) {
-    // SAFETY: the program gives MPI_Type_free the address of a handle.
+fn forget_type(address: Word) {
+    // SAFETY: the program passes the address of a handle to MPI_Type_free.
     let handle = unsafe { crate::mpi::handle_at(address, 0) };
-    // The library frees types of its own while the dictionary is busy with this thread; those are not in it.
-    if let Ok(mut shared) = SHARED.try_lock() {
-        if shared.handles.remove(&handle).is_some() {
+    // The library frees internal types while this thread holds the lock; those are not in the dictionary.
+    if let Ok(mut shared) = DICTIONARY.try_lock() {
+        if shared.types_by_handle.remove(&handle).is_some() {
             GENERATION.fetch_add(1, Ordering::Release);
         }
-    } else if !inside() {
-        lock().handles.remove(&handle);
+    } else if !is_inside_call() {
+        lock().types_by_handle.remove(&handle);
         GENERATION.fetch_add(1, Ordering::Release);
     }
 }

@@ -1,13 +1,13 @@
-//! Records every MPI-IO call of the program it is preloaded into.
+//! Records every MPI-IO call of the program into which it is preloaded.
 //!
-//! Every function of the MPI-IO chapter stands here under its own name (`table`) and passes the call on to the library behind
-//! (`original`); the program sees nothing of it. What was called goes into a buffer (`lane`) of the thread (`thread`), which is a part of
-//! the file of the process (`sink`). `data`, `files`, `requests` and `program` know what is to be recorded of a call, `dictionary`
-//! has a number for each thing that a handle stands for, `decode` finds out what that is, and `handles` asks both. The file is read with `beff_trace::raw`.
+//! Every function of the MPI-IO chapter is defined here under its own name (`table`) and calls the original of the MPI library
+//! (`original`), transparently for the program. Calls are recorded in a buffer (`thread_buffer`) of the thread (`thread`), part of the
+//! process file (`sink`). `data`, `files`, `requests` and `program` define the recorded values, `dictionary` numbers the objects of
+//! handles, `decode` decodes them, `handles` uses both. `beff_trace::raw` reads the file.
 //!
-//! Set by the launcher: `BEFF_PROFILE_DIR` (where the files go; without it nothing is recorded), `BEFF_PROFILE_LIMIT_BYTES` (most bytes of
-//! a file), `BEFF_PROFILE_PMPI=0` (calls by `PMPI_` names are not recorded), `BEFF_PROFILE_OUT` and `BEFF_PROFILE_MERGER` (the profile that
-//! rank 0 has made behind MPI_Finalize, and the program that makes it).
+//! Set by the launcher: `BEFF_PROFILE_DIR` (directory of the files; nothing is recorded without it), `BEFF_PROFILE_LIMIT_BYTES` (maximum
+//! size of a file), `BEFF_PROFILE_PMPI=0` (calls by `PMPI_` names are not recorded), `BEFF_PROFILE_OUT` and `BEFF_PROFILE_MERGER`
+//! (profile that rank 0 creates after MPI_Finalize, and the program for it).
 
 mod clock;
 mod cost;
@@ -17,7 +17,6 @@ mod dictionary;
 mod files;
 mod handles;
 mod hosts;
-mod lane;
 mod merge;
 mod message;
 mod mpi;
@@ -31,16 +30,17 @@ mod table;
 #[cfg(test)]
 mod testing;
 mod thread;
+mod thread_buffer;
 
-/// What `beff-raw profile` looks for in the file, to choose the library that fits the program.
+/// Identifies the library for `beff-raw profile`, which selects the one that fits the program.
 #[no_mangle]
 pub static BEFF_PROFILER_ABI: [u8; 26] =
     if cfg!(open_mpi) { *b"beff-profiler-abi=openmpi\0" } else { *b"beff-profiler-abi=mpich\0\0\0" };
 
 extern "C" fn load() {
-    message::loaded();
-    name::loaded();
-    program::loaded();
+    message::on_load();
+    name::on_load();
+    program::on_load();
 }
 
 #[used]

@@ -1,4 +1,4 @@
-//! Functions of MPI that the profiler itself needs, and constants. Handles are words: a pointer, or a number in the lower half.
+//! MPI functions and constants used by the profiler itself. Handles are words: a pointer, or a number in the lower half.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::OnceLock;
@@ -7,15 +7,15 @@ use beff_trace::ErrorClass;
 
 use crate::original::{find_data, Symbol};
 
-/// A handle as it comes in a register.
+/// A handle as passed in a register.
 pub type Word = usize;
 
 /// Memory for one MPI_Status of any library.
 #[repr(C, align(16))]
-pub struct Status(pub [u8; 64]);
+pub struct StatusBuffer(pub [u8; 64]);
 
 #[repr(C)]
-struct Class {
+struct ErrorClassEntry {
     name: *const c_char,
     value: c_int,
 }
@@ -23,38 +23,25 @@ struct Class {
 unsafe extern "C" {
     static beff_handle_symbols: [*const c_char; HANDLES];
     static beff_handle_values: [usize; HANDLES];
-    static beff_classes: [Class; 39];
-    /// See the shim.
+    static beff_classes: [ErrorClassEntry; 39];
     pub static beff_status_size: c_int;
-    fn beff_status_error(status: *const Status) -> c_int;
-    /// See the shim.
+    fn beff_status_error(status: *const StatusBuffer) -> c_int;
     pub static beff_combiners: [c_int; 19];
-    /// See the shim.
     pub static beff_modes: [c_int; 9];
-    /// See the shim.
     pub static beff_whences: [c_int; 3];
-    /// See the shim.
     pub static beff_distributions: [c_int; 3];
-    /// See the shim.
     pub static beff_default_argument: c_int;
-    /// See the shim.
     pub static beff_order_fortran: c_int;
-    /// See the shim.
     pub static beff_undefined: c_int;
-    /// See the shim.
     pub static beff_err_in_status: c_int;
-    /// See the shim.
     pub static beff_err_pending: c_int;
-    /// See the shim.
     pub static beff_info_key_bytes: c_int;
-    /// See the shim.
     pub static beff_name_bytes: c_int;
 }
 
-/// A constant of the shim.
 macro_rules! constant {
     ($name:path) => {
-        // SAFETY: set by the compiler, never written.
+        // SAFETY: initialized by the compiler, never written.
         unsafe { $name }
     };
 }
@@ -62,11 +49,11 @@ pub(crate) use constant;
 
 const HANDLES: usize = 8;
 
-/// Built for Open MPI, else for MPICH and its family. The shim asserts what follows from it.
+/// True if built for Open MPI, else for MPICH and derivatives. The shim asserts the assumptions.
 pub const OPEN_MPI: bool = cfg!(open_mpi);
 
-/// Handles that mpi.h names, in the order of the shim.
-pub struct Constants {
+/// Predefined handles, in the order of the shim.
+pub struct PredefinedHandles {
     pub comm_world: Word,
     pub comm_null: Word,
     pub datatype_null: Word,
@@ -77,18 +64,18 @@ pub struct Constants {
     pub errors_return: Word,
 }
 
-/// The constants. With Open MPI they are addresses in the library, so only after it was loaded.
-pub fn constants() -> &'static Constants {
-    static FOUND: OnceLock<Constants> = OnceLock::new();
+/// The predefined handles. With Open MPI they are addresses in the library, which must be loaded.
+pub fn predefined_handles() -> &'static PredefinedHandles {
+    static FOUND: OnceLock<PredefinedHandles> = OnceLock::new();
     FOUND.get_or_init(|| {
         let one = |index: usize| {
             if !OPEN_MPI {
                 return handle(constant!(beff_handle_values)[index]);
             }
-            // SAFETY: the shim of this flavour has a name for each.
+            // SAFETY: the shim for Open MPI has a name for each.
             find_data(unsafe { CStr::from_ptr(beff_handle_symbols[index]) })
         };
-        Constants {
+        PredefinedHandles {
             comm_world: one(0),
             comm_null: one(1),
             datatype_null: one(2),
@@ -101,7 +88,7 @@ pub fn constants() -> &'static Constants {
     })
 }
 
-/// A handle out of a register, whose upper half means nothing if handles are numbers.
+/// A handle from a register, whose upper half is undefined if handles are numbers.
 #[inline(always)]
 pub fn handle(word: Word) -> Word {
     if OPEN_MPI {
@@ -111,30 +98,30 @@ pub fn handle(word: Word) -> Word {
     }
 }
 
-/// The handle (of anything but a file) at an address.
+/// The handle (not of a file) at an address.
 ///
 /// # Safety
-/// One is there.
+/// A handle is stored there.
 pub unsafe fn handle_at(address: Word, index: usize) -> Word {
     if OPEN_MPI {
-        // SAFETY: as promised.
+        // SAFETY: guaranteed by the caller.
         unsafe { *(address as *const usize).add(index) }
     } else {
-        // SAFETY: as promised.
+        // SAFETY: guaranteed by the caller.
         unsafe { *(address as *const u32).add(index) as usize }
     }
 }
 
-/// True for a type that the library itself has made, whose handle may be asked about at any time.
+/// True for a predefined type, whose handle is always valid.
 #[cold]
 pub fn is_predefined(datatype: Word) -> bool {
     if !OPEN_MPI {
-        // The kind of a handle is in its upper two bits: 1 is built in.
+        // The upper two bits are the kind of the handle: 1 is built-in.
         return datatype >> 30 == 1;
     }
-    // SAFETY: filled by the call, or left as it is.
+    // SAFETY: filled by the call, or unchanged.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked about; the linker's names end with zero.
+    // SAFETY: any address may be passed; names of the linker are NUL-terminated.
     unsafe {
         libc::dladdr(datatype as *const c_void, &raw mut info) != 0
             && !info.dli_sname.is_null()
@@ -144,26 +131,26 @@ pub fn is_predefined(datatype: Word) -> bool {
 
 /// True for MPI_STATUS_IGNORE.
 #[inline(always)]
-pub fn ignores(status: Word) -> bool {
+pub fn is_status_ignore(status: Word) -> bool {
     status == usize::from(!OPEN_MPI)
 }
 
 /// True for MPI_STATUSES_IGNORE.
-pub fn ignores_all(statuses: Word) -> bool {
+pub fn is_statuses_ignore(statuses: Word) -> bool {
     statuses == usize::from(!OPEN_MPI)
 }
 
-/// Bytes that a status tells.
+/// Bytes in a status.
 ///
 /// # Safety
-/// A status that a call has filled is there.
+/// A call has filled the status at this address.
 #[inline(always)]
 pub unsafe fn status_bytes(status: Word) -> u64 {
     if OPEN_MPI {
-        // SAFETY: as promised; the shim asserts that the field is here.
+        // SAFETY: guaranteed by the caller; the shim asserts the offset of the field.
         return unsafe { *((status + 16) as *const u64) };
     }
-    // SAFETY: as promised; the shim asserts that the fields are here.
+    // SAFETY: guaranteed by the caller; the shim asserts the offsets of the fields.
     let [low, high] = unsafe { *(status as *const [u32; 2]) };
     u64::from(low) | (u64::from(high >> 1) << 32)
 }
@@ -171,14 +158,13 @@ pub unsafe fn status_bytes(status: Word) -> u64 {
 /// The error in a status.
 ///
 /// # Safety
-/// A status that a call has filled is there.
+/// A call has filled the status at this address.
 pub unsafe fn status_error(status: Word) -> c_int {
-    // SAFETY: as promised.
-    unsafe { beff_status_error(status as *const Status) }
+    // SAFETY: guaranteed by the caller.
+    unsafe { beff_status_error(status as *const StatusBuffer) }
 }
 
-/// Calls a function of MPI by the name in the table of `PMPI_` names, with words for arguments; answers its code, or -1 if the library
-/// has no such function.
+/// Calls an MPI function by its `PMPI_` name, with words as arguments; returns its code, or -1 if the library lacks it.
 macro_rules! pmpi {
     ($name:ident($($argument:expr),* $(,)?)) => {{
         static SYMBOL: Symbol = Symbol::new(match CStr::from_bytes_with_nul(concat!("PMPI_", stringify!($name), "\0").as_bytes()) {
@@ -188,8 +174,8 @@ macro_rules! pmpi {
         match SYMBOL.address() {
             0 => -1,
             address => {
-                // SAFETY: words are passed like the handles, pointers and integers of the prototype (integers and handles of 4
-                // bytes in the lower half of a register), and the caller gives what the prototype asks for.
+                // SAFETY: words are passed like the handles, pointers and integers of the prototype (4-byte ones in the lower half of a
+                // register), and the caller passes the arguments of the prototype.
                 unsafe {
                     let function = core::mem::transmute::<usize, unsafe extern "C" fn($(pmpi!(@word $argument)),*) -> c_int>(address);
                     function($($argument as usize),*)
@@ -201,31 +187,28 @@ macro_rules! pmpi {
 }
 pub(crate) use pmpi;
 
-/// The class of an error code.
 #[cold]
-pub fn class(code: c_int) -> ErrorClass {
+pub fn error_class(code: c_int) -> ErrorClass {
     let mut number: c_int = 0;
     if pmpi!(Error_class(code, &raw mut number)) != 0 {
         return ErrorClass::OTHER;
     }
-    class_named(number)
+    class_by_number(number)
 }
 
-/// The class of a number of this library.
-fn class_named(number: c_int) -> ErrorClass {
-    // SAFETY: a table of the shim that nobody writes; its last row is empty.
+fn class_by_number(number: c_int) -> ErrorClass {
+    // SAFETY: a constant table of the shim; its last row is empty.
     let classes = unsafe { &beff_classes[..38] };
     for class in classes {
         if class.value == number {
-            // SAFETY: the shim's names end with zero.
+            // SAFETY: names of the shim are NUL-terminated.
             let name = unsafe { CStr::from_ptr(class.name) }.to_str().unwrap_or_default();
-            return ErrorClass::named(name).unwrap_or(ErrorClass::OTHER);
+            return ErrorClass::from_name(name).unwrap_or(ErrorClass::OTHER);
         }
     }
     ErrorClass::OTHER
 }
 
-/// MPI_Get_library_version.
 pub fn library_version() -> String {
     let mut text = vec![0_u8; 1 << 14];
     let mut length: c_int = 0;

@@ -1,22 +1,22 @@
-//! A recording in a process of its own: what is recorded belongs to the process, so each test starts its program again.
+//! Recording in a separate process: the recording is process-wide, so each test restarts its program.
 
 use std::ffi::{c_int, CStr, CString};
 use std::path::Path;
 use std::process::Command;
 
-use beff_trace::raw::{Event, ProcessFile, ProcessHead, VERSION};
-use beff_trace::{Call, End};
+use beff_trace::raw::{Event, ProcessFile, ProcessHeader, VERSION};
+use beff_trace::{Call, RecordingStatus};
 
 use crate::mpi::{pmpi, Word, OPEN_MPI};
 use crate::original::{find_data, Symbol};
 use crate::{clock, sink};
 
 const DIRECTORY: &str = "BEFF_PROFILE_DIR";
-/// Which test the process is started for.
+/// Name of the test for which the process was started.
 const ALONE: &str = "BEFF_TEST_ALONE";
 
-/// Runs `body` in a process of its own that records into the directory it gets, and then `check` here, on what was recorded.
-pub fn alone(name: &str, body: impl FnOnce(), check: impl FnOnce(ProcessHead, Vec<Event>)) {
+/// Runs `body` in a process that records into a directory of its own, then `check` in this process on the recorded events.
+pub fn in_own_process(name: &str, body: impl FnOnce(), check: impl FnOnce(ProcessHeader, Vec<Event>)) {
     if std::env::var(ALONE).is_ok_and(|alone| alone == name) {
         return body();
     }
@@ -24,18 +24,18 @@ pub fn alone(name: &str, body: impl FnOnce(), check: impl FnOnce(ProcessHead, Ve
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture"]).env(ALONE, name).env(DIRECTORY, directory.path());
     let output = command.output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.contains("1 passed"), "{}\n{told}", output.status);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{}\n{text}", output.status);
     let file = ProcessFile::open(&directory.path().join("rank-0.beff")).unwrap();
     let mut events = file.events();
     let all = events.by_ref().collect();
-    check(ProcessHead { end: events.end(), ..file.head().clone() }, all);
+    check(ProcessHeader { end: events.end(), ..file.head().clone() }, all);
 }
 
-/// Begins to record without an MPI that has begun.
-pub fn record(limit_bytes: u64) {
+/// Starts the recording without MPI.
+pub fn begin_recording(limit_bytes: u64) {
     let directory = std::env::var_os(DIRECTORY).unwrap();
-    let head = ProcessHead {
+    let head = ProcessHeader {
         version: VERSION,
         rank: 0,
         ranks: 1,
@@ -47,33 +47,32 @@ pub fn record(limit_bytes: u64) {
         clock_offset_ns: [0; 2],
         cost_ns: None,
         storage_bytes: None,
-        end: End::Cut,
-        moments: [clock::moment(), clock::moment()],
+        end: RecordingStatus::Truncated,
+        clock_samples: [clock::sample_clock(), clock::sample_clock()],
     };
     sink::begin(&Path::new(&directory).join("rank-0.beff"), head, limit_bytes);
-    assert!(sink::recording());
+    assert!(sink::is_recording());
 }
 
-/// Ends what [`record`] began.
-pub fn end() {
-    if let Some(mut inside) = crate::thread::Inside::enter() {
-        inside.lane().finish();
+/// Ends the recording of [`record`].
+pub fn end_recording() {
+    if let Some(mut inside) = crate::thread::CallGuard::enter() {
+        inside.buffer().finish();
     }
-    sink::end(|head| head.end = End::Complete);
+    sink::end(|head| head.end = RecordingStatus::Complete);
 }
 
-/// Loads the MPI library this was built for.
 pub fn load_mpi() {
     let loads = |path: &str| {
         let path = CString::new(path).unwrap();
-        // SAFETY: the path ends with zero; a library of MPI has no initialisers that harm.
+        // SAFETY: the path is NUL-terminated; initialisers of an MPI library are harmless.
         !unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) }.is_null()
     };
     let all = env!("BEFF_TEST_MPI");
     assert!(all.split(':').any(loads), "none of {all} can be loaded");
 }
 
-/// Runs `work` while MPI runs: Open MPI tells the class of an error only then.
+/// Runs `work` with MPI initialized: Open MPI reports error classes only then.
 pub fn with_mpi(work: impl FnOnce()) {
     load_mpi();
     assert_eq!(pmpi!(Init(0_usize, 0_usize)), 0);
@@ -81,7 +80,7 @@ pub fn with_mpi(work: impl FnOnce()) {
     assert_eq!(pmpi!(Finalize()), 0);
 }
 
-/// A predefined handle: the number that MPICH has for it, or the symbol of Open MPI.
+/// A predefined handle: its number in MPICH, its symbol in Open MPI.
 pub fn predefined(mpich: Word, open_mpi: &CStr) -> Word {
     if OPEN_MPI {
         find_data(open_mpi)
@@ -90,24 +89,23 @@ pub fn predefined(mpich: Word, open_mpi: &CStr) -> Word {
     }
 }
 
-/// MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
-pub const IGNORED: Word = if OPEN_MPI { 0 } else { 1 };
+pub const STATUS_IGNORE: Word = if OPEN_MPI { 0 } else { 1 };
 
-/// A status that tells so many bytes, and an error; nothing where none is wanted.
+/// Fills a status with bytes and an error, unless it is ignored.
 pub fn put_status(address: Word, bytes: u64, error: i32) {
-    if address == IGNORED {
+    if address == STATUS_IGNORE {
         return;
     }
     let (count, bytes, place) =
         if OPEN_MPI { (16, bytes, 8) } else { (0, bytes & 0xffff_ffff | bytes >> 32 << 33, 16) };
-    // SAFETY: the test gives the address of memory for a status.
+    // SAFETY: the test passes the address of memory for a status.
     unsafe {
         ((address + count) as *mut u64).write_unaligned(bytes);
         ((address + place) as *mut i32).write_unaligned(error);
     }
 }
 
-/// The calls among what was recorded, without their times and addresses.
+/// The recorded calls, without times and addresses.
 pub fn calls(events: &[Event]) -> Vec<Call> {
     let call = |event: &Event| match event {
         Event::Call(call) => {

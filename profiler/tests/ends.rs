@@ -1,4 +1,4 @@
-//! How a program may end, and where it may begin: threads, forks, signals, limits, a library that is loaded privately.
+//! Ways in which a program ends or starts: threads, forks, signals, limits, a privately loaded library.
 
 mod support;
 
@@ -6,25 +6,28 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use beff_trace::raw::{Event, ProcessFile, BLOCK_BYTES};
-use beff_trace::{Call, End};
-use support::Scene;
+use beff_trace::{Call, RecordingStatus};
+use support::TestProgram;
 
 fn calls(file: &ProcessFile) -> Vec<Call> {
     let call = |event| if let Event::Call(call) = event { Some(*call) } else { None };
     file.events().filter_map(call).collect()
 }
 
-/// Offsets of writes, in the order of begin.
+/// Offsets of writes, in the order of their begin.
 fn writes(file: &ProcessFile) -> Vec<i64> {
     calls(file).iter().filter(|call| call.function.name() == "File_write_at").filter_map(|call| call.offset).collect()
 }
 
 #[test]
 fn a_killed_rank_keeps_every_call() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
-    for (how, calls, end) in
-        [("kill", 9000, End::Cut), ("abort", 5000, End::Aborted), ("exit", 5000, End::Cut), ("_exit", 70, End::Cut)]
-    {
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
+    for (how, calls, end) in [
+        ("kill", 9000, RecordingStatus::Truncated),
+        ("abort", 5000, RecordingStatus::Aborted),
+        ("exit", 5000, RecordingStatus::Truncated),
+        ("_exit", 70, RecordingStatus::Truncated),
+    ] {
         let number = calls.to_string();
         let run = scene.record(1, &[], &[how, &number]);
         let file = scene.file(0);
@@ -37,12 +40,12 @@ fn a_killed_rank_keeps_every_call() {
 
 #[test]
 fn threads_are_woven_by_begin() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let run = scene.record(2, &[], &["threads", "4000"]);
     assert_eq!(run.stdout.concat(), "threadsthreads", "{run:?}");
     for rank in 0..2 {
         let file = scene.file(rank);
-        assert_eq!(file.head().end, End::Complete);
+        assert_eq!(file.head().end, RecordingStatus::Complete);
         let mut of_thread: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
         let mut last_ns = 0;
         for call in calls(&file).iter().filter(|call| call.function.name() == "File_write_at") {
@@ -62,11 +65,11 @@ fn threads_are_woven_by_begin() {
 
 #[test]
 fn a_forked_child_records_nothing() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let run = scene.record(1, &[], &["fork", "10"]);
     assert_eq!(run.stdout, ["child 3", "fork"], "{run:?}");
     let file = scene.file(0);
-    assert_eq!(file.head().end, End::Complete);
+    assert_eq!(file.head().end, RecordingStatus::Complete);
     let names: Vec<&str> = calls(&file).iter().map(|call| call.function.name()).collect();
     assert_eq!(names.len(), 14, "{names:?}");
     assert!(!names.contains(&"File_get_size"), "{names:?}");
@@ -75,18 +78,18 @@ fn a_forked_child_records_nothing() {
 
 #[test]
 fn a_limit_ends_the_record_and_not_the_program() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let limit = 4 * BLOCK_BYTES;
     let run = scene.record(1, &[("BEFF_PROFILE_LIMIT_BYTES", &limit.to_string())], &["limit", "40000"]);
     assert_eq!(run.stdout, ["limit"], "{run:?}");
     let said: Vec<&String> = run.stderr.iter().filter(|line| line.contains("profiler")).collect();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
-        said[0].contains("BEFF_PROFILE_LIMIT_BYTES; its later calls are not recorded, the program goes on"),
+        said[0].contains("BEFF_PROFILE_LIMIT_BYTES; later calls are not recorded, the program continues"),
         "{said:?}"
     );
     let file = scene.file(0);
-    assert_eq!(file.head().end, End::Full);
+    assert_eq!(file.head().end, RecordingStatus::LimitReached);
     assert!(std::fs::metadata(file.path()).unwrap().len() <= limit as u64);
     let offsets = writes(&file);
     assert!(offsets.len() > 8000 && offsets.len() < 40_000, "{}", offsets.len());
@@ -95,8 +98,8 @@ fn a_limit_ends_the_record_and_not_the_program() {
 }
 
 #[test]
-fn nothing_is_made_without_a_directory_or_without_mpi() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+fn nothing_is_created_without_a_directory_or_without_mpi() {
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let library = support::library();
     let preload = library.to_string_lossy();
     let run = scene.run(1, &[("LD_PRELOAD", &preload)], &["plain", "10"]);
@@ -118,8 +121,8 @@ fn nothing_is_made_without_a_directory_or_without_mpi() {
 
 #[test]
 fn a_library_that_was_loaded_privately_is_found() {
-    let scene = Scene::new("private.c", &["-ldl"]).unwrap();
-    // The program itself must not have MPI: compiled again without the wrapper's libraries.
+    let scene = TestProgram::new("private.c", &["-ldl"]).unwrap();
+    // The program itself must not have MPI: compiled again without the libraries of the wrapper.
     let part = scene.path("part.so");
     let build = |arguments: &[&str]| {
         let status = Command::new(support::mpicc()).args(arguments).status().unwrap();
@@ -134,7 +137,7 @@ fn a_library_that_was_loaded_privately_is_found() {
     let run = scene.record(1, &[], &[part.to_str().unwrap()]);
     assert_eq!((run.code, run.stderr.len()), (Some(0), 0), "{run:?}");
     let file = scene.file(0);
-    assert_eq!(file.head().end, End::Complete);
+    assert_eq!(file.head().end, RecordingStatus::Complete);
     let lines = support::text(&file);
     assert_eq!(lines[1], "File_write_at handle=1 offset=5 count=8 type=BYTE bytes=8");
     assert_eq!(lines.len(), 3, "{lines:?}");
@@ -142,7 +145,7 @@ fn a_library_that_was_loaded_privately_is_found() {
 
 #[test]
 fn behind_finalize_rank_0_has_the_files_merged() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let merger = scene.path("merger");
     std::fs::write(&merger, "#!/bin/sh\necho merged \"$@\" \"$LD_PRELOAD\" >&2\nls \"$3\" > \"$5\"\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -159,15 +162,15 @@ fn behind_finalize_rank_0_has_the_files_merged() {
 
 #[test]
 fn a_session_is_recorded_like_a_world() {
-    let scene = Scene::new("session.c", &[]).unwrap();
-    // MPICH 4.0 has sessions, but its files want MPI_COMM_WORLD: such a program may crash, with the profiler and without.
+    let scene = TestProgram::new("session.c", &[]).unwrap();
+    // MPICH 4.0 has sessions, but its files need MPI_COMM_WORLD: such a program may crash, with and without the profiler.
     let run = scene.record(2, &[], &[]);
     if run.stdout.concat() != "sessionsession" {
         return eprintln!("SKIPPED: this MPI has no sessions, or none with files: {:?}", run.stdout);
     }
     for rank in 0..2 {
         let file = scene.file(rank);
-        assert_eq!((file.head().end, file.head().rank, file.head().ranks), (End::Complete, rank, 2));
+        assert_eq!((file.head().end, file.head().rank, file.head().ranks), (RecordingStatus::Complete, rank, 2));
         let calls = calls(&file);
         let names: Vec<&str> = calls.iter().map(|call| call.function.name()).collect();
         assert_eq!(names, ["Session_init", "File_open", "File_write_at", "File_close", "Session_finalize"]);
@@ -179,24 +182,24 @@ fn a_session_is_recorded_like_a_world() {
 
 #[test]
 fn without_the_twins_fortran_may_be_missed_but_c_is_not() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     scene.record(1, &[("BEFF_PROFILE_PMPI", "0")], &["plain", "100"]);
     assert_eq!(writes(&scene.file(0)).len(), 100);
-    assert_eq!(scene.file(0).head().end, End::Complete);
+    assert_eq!(scene.file(0).head().end, RecordingStatus::Complete);
 }
 
 #[test]
 fn clocks_of_one_host_are_the_same() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
-    // What was measured is almost never exactly nothing, and not three times.
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
+    // A measured offset is almost never exactly 0, and not three times.
     let is_measured = (0..3).any(|_| {
         scene.record(2, &[("BEFF_PROFILE_CLOCKS", "always")], &["plain", "10"]);
         scene.file(1).head().clock_offset_ns[0] != 0
     });
-    assert!(is_measured, "rank 1 has the clock of rank 0 to the nanosecond, three times");
+    assert!(is_measured, "the offset of rank 1 is 0 ns, three times");
     for rank in 0..2 {
         let file = scene.file(rank);
-        assert!(rank == 1 || file.head().clock_offset_ns[0] == 0, "rank 0 is where the others are measured from");
+        assert!(rank == 1 || file.head().clock_offset_ns[0] == 0, "rank 0 is the reference");
         for offset in file.head().clock_offset_ns {
             assert!(offset.abs() < 20_000_000, "rank {rank}: {offset} ns");
         }
@@ -208,10 +211,10 @@ fn clocks_of_one_host_are_the_same() {
     }
 }
 
-/// A file system of its own, until it is dropped.
-struct Mounted(std::path::PathBuf);
+/// A mounted file system, unmounted on drop.
+struct MountedFileSystem(std::path::PathBuf);
 
-impl Drop for Mounted {
+impl Drop for MountedFileSystem {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.0).status();
     }
@@ -219,24 +222,24 @@ impl Drop for Mounted {
 
 #[test]
 fn a_full_disk_ends_the_record_and_not_the_program() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let small = scene.path("small");
     std::fs::create_dir(&small).unwrap();
     let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=300k", "none"]).arg(&small).output();
     if !mount.is_ok_and(|output| output.status.success()) {
-        return eprintln!("SKIPPED: no small file system can be mounted");
+        return eprintln!("SKIPPED: a small file system cannot be mounted");
     }
-    let mounted = Mounted(small.clone());
+    let mounted = MountedFileSystem(small.clone());
     let run = scene.record(1, &[("BEFF_PROFILE_DIR", small.to_str().unwrap())], &["full", "40000"]);
     assert_eq!((run.stdout, run.files["file-0"].len()), (vec!["full".to_owned()], 40_000));
     let said: Vec<&String> = run.stderr.iter().filter(|line| line.contains("profiler")).collect();
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("No space left on device") && said[0].contains("the program goes on"), "{said:?}");
+    assert!(said[0].contains("No space left on device") && said[0].contains("the program continues"), "{said:?}");
     let file = ProcessFile::open(&small.join("rank-0.beff")).unwrap();
     let (offsets, end) = (writes(&file), file.head().end);
     drop(file);
     drop(mounted);
-    assert_eq!(end, End::Full);
+    assert_eq!(end, RecordingStatus::LimitReached);
     assert!(offsets.len() > 8000 && offsets.len() < 40_000, "{}", offsets.len());
     assert_eq!(offsets, (0..offsets.len() as i64).collect::<Vec<i64>>());
 }

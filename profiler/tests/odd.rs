@@ -1,33 +1,33 @@
-//! What programs do that a recording must not be disturbed by, and that it must not disturb.
+//! Unusual programs, which must neither disturb the recording nor be disturbed by it.
 
 mod support;
 
 use std::collections::BTreeSet;
 
 use beff_trace::raw::{Event, ProcessFile, BLOCK_BYTES};
-use beff_trace::{Call, End};
-use support::{Run, Scene};
+use beff_trace::{Call, RecordingStatus};
+use support::{ProgramRun, TestProgram};
 
 fn calls(file: &ProcessFile) -> Vec<Call> {
     let call = |event| if let Event::Call(call) = event { Some(*call) } else { None };
     file.events().filter_map(call).collect()
 }
 
-fn of(file: &ProcessFile, name: &str) -> Vec<Call> {
+fn calls_named(file: &ProcessFile, name: &str) -> Vec<Call> {
     calls(file).into_iter().filter(|call| call.function.name() == name).collect()
 }
 
 fn offsets(file: &ProcessFile) -> Vec<i64> {
-    of(file, "File_write_at").iter().filter_map(|call| call.offset).collect()
+    calls_named(file, "File_write_at").iter().filter_map(|call| call.offset).collect()
 }
 
-fn said(run: &Run) -> Vec<&String> {
+fn profiler_messages(run: &ProgramRun) -> Vec<&String> {
     run.stderr.iter().filter(|line| line.contains("profiler")).collect()
 }
 
 #[test]
 fn a_rank_that_is_no_longer_recorded_keeps_nobody_waiting() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let limit = (4 * BLOCK_BYTES).to_string();
     for clocks in [vec![], vec![("BEFF_PROFILE_CLOCKS", "always")]] {
         let mut variables = vec![("BEFF_PROFILE_LIMIT_BYTES", limit.as_str())];
@@ -39,30 +39,34 @@ fn a_rank_that_is_no_longer_recorded_keeps_nobody_waiting() {
             "{variables:?} {:?}",
             run.stderr
         );
-        assert_eq!((scene.file(0).head().end, scene.file(1).head().end), (End::Complete, End::Full));
+        assert_eq!(
+            (scene.file(0).head().end, scene.file(1).head().end),
+            (RecordingStatus::Complete, RecordingStatus::LimitReached)
+        );
         assert_eq!(offsets(&scene.file(0)).len(), 10);
     }
 }
 
 #[test]
 fn a_rank_without_the_library_keeps_nobody_waiting() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let run = scene.record(2, &[], &["half", "100"]);
-    // The launcher may put the lines of two ranks into one.
+    // The launcher may join lines of two ranks.
     assert_eq!((run.code, run.stdout.concat()), (Some(0), "halfhalf".to_owned()), "{:?}", run.stderr);
-    assert_eq!((scene.file(0).head().end, offsets(&scene.file(0)).len()), (End::Complete, 100));
+    assert_eq!((scene.file(0).head().end, offsets(&scene.file(0)).len()), (RecordingStatus::Complete, 100));
     assert!(!scene.path("profile/rank-1.beff").exists());
 }
 
 #[test]
 fn files_of_threads_at_one_address_are_kept_apart() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
-    // One heap, so that what one thread frees another gets.
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
+    // One heap, so that one thread reuses what another one frees.
     let one_heap = [("MALLOC_ARENA_MAX", "1"), ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0")];
     let run = scene.record(1, &one_heap, &["opens", "1500"]);
     assert_eq!(run.stdout, ["opens"], "{:?}", run.stderr);
     let file = scene.file(0);
-    let (opens, writes, closes) = (of(&file, "File_open"), of(&file, "File_write_at"), of(&file, "File_close"));
+    let (opens, writes, closes) =
+        (calls_named(&file, "File_open"), calls_named(&file, "File_write_at"), calls_named(&file, "File_close"));
     let handles = |calls: &[Call]| calls.iter().filter_map(|call| call.handle).collect::<BTreeSet<_>>();
     assert_eq!((opens.len(), writes.len(), closes.len()), (6001, 6000, 6001));
     let (opens, writes, closes) = (handles(&opens), handles(&writes), handles(&closes));
@@ -71,7 +75,7 @@ fn files_of_threads_at_one_address_are_kept_apart() {
 
 #[test]
 fn the_largest_size_of_a_file_ends_the_record_and_not_the_program() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let run = scene.record(1, &[], &["size", "20000"]);
     assert_eq!(
         (run.stdout.as_slice(), run.files["file-0"].len()),
@@ -79,55 +83,55 @@ fn the_largest_size_of_a_file_ends_the_record_and_not_the_program() {
         "{:?}",
         run.stderr
     );
-    let said = said(&run);
+    let said = profiler_messages(&run);
     assert!(said.len() == 1 && said[0].contains("RLIMIT_FSIZE"), "{said:?}");
     let (file, end) = (scene.file(0), scene.file(0).head().end);
     let offsets = offsets(&file);
-    assert_eq!(end, End::Full);
+    assert_eq!(end, RecordingStatus::LimitReached);
     assert!(offsets.len() > 1000 && offsets.len() < 20_000, "{}", offsets.len());
     assert_eq!(offsets, (0..offsets.len() as i64).collect::<Vec<i64>>());
 }
 
 #[test]
 fn what_is_said_goes_into_no_file_of_the_program() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let limit = (4 * BLOCK_BYTES).to_string();
     let run = scene.record(1, &[("BEFF_PROFILE_LIMIT_BYTES", &limit)], &["stderr", "40000"]);
     assert_eq!(run.stdout, ["stderr"], "{:?}", run.stderr);
     assert!(run.files["file-0"] == [b'x'; 40_000], "{}", String::from_utf8_lossy(&run.files["file-0"][..100]));
-    assert_eq!(scene.file(0).head().end, End::Full);
+    assert_eq!(scene.file(0).head().end, RecordingStatus::LimitReached);
 }
 
 #[test]
 fn a_handler_that_aborts_is_an_abort() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let run = scene.record(1, &[], &["handler", "50"]);
     let file = scene.file(0);
-    assert_eq!((file.head().end, offsets(&file)), (End::Aborted, (0..50).collect()), "{:?}", run.stderr);
+    assert_eq!((file.head().end, offsets(&file)), (RecordingStatus::Aborted, (0..50).collect()), "{:?}", run.stderr);
 }
 
 #[test]
 fn without_mapped_files_nothing_of_other_threads_is_lost() {
-    let scene = Scene::new("unmapped.c", &["-rdynamic"]).unwrap();
+    let scene = TestProgram::new("unmapped.c", &["-rdynamic"]).unwrap();
     for calls in [300, 9000] {
-        // UCX has mmap go past everybody else.
+        // The mmap hooks of UCX would bypass the mmap of the program.
         let run = scene.record(1, &[("UCX_MEM_MMAP_HOOK_MODE", "none")], &[&calls.to_string()]);
         assert_eq!(run.stdout, ["unmapped"], "{:?}", run.stderr);
         let file = scene.file(0);
         let mut offsets = offsets(&file);
         offsets.sort_unstable();
-        assert_eq!(file.head().end, End::Complete);
+        assert_eq!(file.head().end, RecordingStatus::Complete);
         assert_eq!((offsets.len(), offsets), (4 * calls, (0..4 * calls as i64).collect()));
     }
 }
 
 #[test]
 fn what_a_refused_call_was_given_is_not_asked_about() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let run = scene.record(1, &[], &["stale", "5"]);
     assert_eq!(run.stdout, ["stale"], "{:?}", run.stderr);
     let file = scene.file(0);
-    assert_eq!(file.head().end, End::Complete);
+    assert_eq!(file.head().end, RecordingStatus::Complete);
     let failed: Vec<Call> = calls(&file).into_iter().filter(|call| call.error.is_some()).collect();
     let types: Vec<_> = failed.iter().map(|call| call.datatype.or(call.etype).or(call.filetype)).collect();
     assert_eq!(types.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false], "{failed:?}");
@@ -135,12 +139,12 @@ fn what_a_refused_call_was_given_is_not_asked_about() {
 
 #[test]
 fn parts_that_are_the_same_are_looked_at_once() {
-    let scene = Scene::new("ends.c", &[]).unwrap();
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
     let run = scene.record(1, &[], &["nested", "5"]);
     assert_eq!(run.stdout, ["nested"], "{:?}", run.stderr);
     let file = scene.file(0);
-    assert_eq!(file.head().end, End::Complete);
-    assert!(of(&file, "File_write_at").iter().all(|call| call.datatype.is_some() && call.bytes == Some(1)));
+    assert_eq!(file.head().end, RecordingStatus::Complete);
+    assert!(calls_named(&file, "File_write_at").iter().all(|call| call.datatype.is_some() && call.bytes == Some(1)));
     let types = file.events().filter(|event| matches!(event, Event::Type { .. })).count();
     assert!(types == 7 || types == 4, "{types}");
 }

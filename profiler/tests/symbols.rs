@@ -1,4 +1,4 @@
-//! The table of wrapped functions against mpi.h and against the symbols of the built library.
+//! Compares the table of wrapped functions with mpi.h and with the symbols of the built library.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use beff_trace::{Function, Role};
 
-/// Prototypes of mpi.h: name and number of arguments. Pcontrol takes any number.
+/// Prototypes of mpi.h: name and number of arguments. Pcontrol is variadic.
 fn prototypes() -> BTreeMap<String, usize> {
     let output = Command::new(support::mpicc())
         .args(["-E", "-P", "-include", "mpi.h", "-x", "c", "/dev/null"])
@@ -19,7 +19,7 @@ fn prototypes() -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for statement in text.split(';') {
         let statement = statement.split_whitespace().collect::<Vec<_>>().join(" ");
-        // What stands before the first parenthesis may be an attribute.
+        // An attribute may precede the first parenthesis.
         let functions = statement.match_indices('(').map(|(at, _)| {
             let name = statement[..at].trim_end().rsplit([' ', '*', ')']).next().unwrap_or_default();
             (name.to_owned(), &statement[at + 1..])
@@ -52,9 +52,9 @@ fn symbols(options: &[&str]) -> Vec<String> {
     text.lines().filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect()
 }
 
-/// Every name of a function that the table has, with its large twin.
+/// All function names of the table, with large-count variants.
 fn names() -> BTreeSet<String> {
-    let twins = Function::all().filter(|f| f.has_large_twin()).map(|f| format!("MPI_{}_c", f.name()));
+    let twins = Function::all().filter(|f| f.has_large_count_variant()).map(|f| format!("MPI_{}_c", f.name()));
     Function::all().map(|f| format!("MPI_{}", f.name())).chain(twins).collect()
 }
 
@@ -100,7 +100,7 @@ fn the_library_refers_to_no_symbol_of_mpi() {
     assert!(!String::from_utf8(output.stdout).unwrap().contains("libmpi"));
 }
 
-/// Words in the argument lists of the table in the source, against the prototypes.
+/// Compares the argument lists in the source of the table with the prototypes.
 #[test]
 fn every_wrapper_passes_on_as_many_words_as_the_function_has() {
     let header = prototypes();

@@ -1,18 +1,18 @@
-//! Small bars beside numbers: one character high, on a logarithmic scale.
+//! Bars of one character on a logarithmic scale.
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The scale of several bars.
+/// Common scale of several bars.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
+pub struct BarScale {
     /// The smallest value.
     pub low: f64,
     /// The largest.
     pub high: f64,
 }
 
-impl Scale {
-    /// From the smallest to the largest value above zero; None: there is none.
+impl BarScale {
+    /// From the smallest to the largest value above zero; None without such values.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let sound = values.into_iter().filter(|v| v.is_finite() && *v > 0.0);
@@ -22,7 +22,7 @@ impl Scale {
         })
     }
 
-    /// The bar of one value: equal factors are equal steps. A blank where there is nothing to draw.
+    /// The bar of one value: equal factors are equal steps. A blank for invalid values.
     #[must_use]
     pub fn bar(self, value: f64) -> char {
         if !(value.is_finite() && value > 0.0) {
@@ -41,11 +41,11 @@ mod tests {
 
     #[test]
     fn equal_factors_are_equal_steps() {
-        let scale = Scale::of([1.0, 128.0, f64::NAN, 0.0, 16.0]).unwrap();
+        let scale = BarScale::of([1.0, 128.0, f64::NAN, 0.0, 16.0]).unwrap();
         let bars: String = (0..8).map(|n| scale.bar(f64::from(1 << n))).collect();
         assert_eq!(bars, BARS.iter().collect::<String>());
         assert_eq!([scale.bar(0.0), scale.bar(f64::INFINITY), scale.bar(1e9), scale.bar(1e-9)], [' ', ' ', '█', '▁']);
-        assert_eq!(Scale::of([3.0, 3.0]).unwrap().bar(3.0), '█');
-        assert_eq!(Scale::of([]), None);
+        assert_eq!(BarScale::of([3.0, 3.0]).unwrap().bar(3.0), '█');
+        assert_eq!(BarScale::of([]), None);
     }
 }

@@ -1,54 +1,52 @@
-//! How many digits of a bandwidth are known, by what it rests on, and numbers shown with no more of them.
+//! Significant digits of a bandwidth, from the number of calls and bytes, and formatting with these digits.
 //!
-//! A rate is a mean over calls. Its error falls with the root of their number: a hundred times as many give one digit more.
-//! The first digits are a convention: two below [`FEW_CALLS`], three from there on.
+//! A rate is a mean over calls. Its error decreases with the square root of their number: a hundred times as many calls give one
+//! more digit. The first digits are a convention: two below [`FEW_CALLS`], three from there on.
 
 use crate::units::MIB;
 
-/// Fewer calls of one rank than this are few.
+/// Fewer calls of one rank than this count as few.
 pub const FEW_CALLS: u64 = 10;
 
-/// Fewer bytes than this are few, however many calls moved them: caches and clocks decide then.
+/// Fewer bytes than this count as few for any number of calls: caches and the clock's resolution dominate then.
 pub const FEW_BYTES: u64 = MIB;
 
-/// Calls for three digits, and how many times as many each further one needs.
-const STEP: u64 = 100;
+/// Factor of calls for each further digit.
+const CALLS_PER_DIGIT: u64 = 100;
 
-/// Digits of a bandwidth that rests on few calls or few bytes.
+/// Digits of a bandwidth based on few calls or few bytes.
 const DIGITS_OF_FEW: u32 = 2;
 
-/// More digits are never shown.
-const MOST_DIGITS: u32 = 6;
+const MAX_DIGITS: u32 = 6;
 
-/// True if a number rests on too little to be more than an order of magnitude: few calls of a rank, or few bytes.
+/// True if a number is based on few calls of a rank or few bytes, and thus only an order of magnitude.
 #[must_use]
 pub fn is_few(calls: u64, bytes: u64) -> bool {
     calls < FEW_CALLS || bytes < FEW_BYTES
 }
 
-/// Significant digits of a bandwidth from this many calls of a rank and bytes of all ranks, 2 to 6.
+/// Significant digits of a bandwidth, 2 to 6, from the calls of a rank and the bytes of all ranks.
 #[must_use]
-pub fn known_digits(calls: u64, bytes: u64) -> u32 {
+pub fn significant_digits(calls: u64, bytes: u64) -> u32 {
     if is_few(calls, bytes) {
         DIGITS_OF_FEW
     } else {
-        (DIGITS_OF_FEW + 1 + (calls / FEW_CALLS).ilog(STEP)).min(MOST_DIGITS)
+        (DIGITS_OF_FEW + 1 + (calls / FEW_CALLS).ilog(CALLS_PER_DIGIT)).min(MAX_DIGITS)
     }
 }
 
-/// A number rounded to its significant digits.
+/// Rounds a number to significant digits.
 #[must_use]
-pub fn rounded(value: f64, digits: u32) -> f64 {
-    // What is printed is read back: decimal rounding without the errors of powers of ten.
+pub fn round_significant(value: f64, digits: u32) -> f64 {
+    // Decimal rounding by printing and parsing avoids the errors of powers of ten.
     let text = format!("{value:.*e}", digits.saturating_sub(1) as usize);
     text.parse().unwrap_or(value)
 }
 
-/// A number with its significant digits and at most so many behind the point; zeros stand for digits before the point
-/// that are not known.
+/// Formats a number with its significant digits and at most `most_decimals` decimals; insignificant digits before the point are zero.
 #[must_use]
-pub fn shown(value: f64, digits: u32, most_decimals: usize) -> String {
-    let value = rounded(value, digits);
+pub fn format_significant(value: f64, digits: u32, most_decimals: usize) -> String {
+    let value = round_significant(value, digits);
     let exponent = format!("{value:e}").split_once('e').and_then(|(_, exponent)| exponent.parse::<i64>().ok());
     let decimals = exponent.map_or(0, |exponent| (i64::from(digits) - 1 - exponent).max(0));
     format!("{value:.*}", usize::try_from(decimals).unwrap_or(0).min(most_decimals))
@@ -82,13 +80,13 @@ mod tests {
             (1_000_000_000, 6),
             (u64::MAX, 6),
         ] {
-            assert_eq!(known_digits(calls, u64::MAX), digits, "{calls}");
-            assert_eq!(known_digits(calls, MIB - 1), 2, "{calls}");
+            assert_eq!(significant_digits(calls, u64::MAX), digits, "{calls}");
+            assert_eq!(significant_digits(calls, MIB - 1), 2, "{calls}");
         }
     }
 
     #[test]
-    fn no_digit_is_shown_that_is_not_known() {
+    fn only_significant_digits_are_shown() {
         for (value, digits, decimals, text) in [
             (0.0434, 2, 3, "0.043"),
             (0.0434, 2, 1, "0.0"),
@@ -102,17 +100,17 @@ mod tests {
             (0.0, 2, 3, "0.0"),
             (12.5, 6, 1, "12.5"),
         ] {
-            assert_eq!(shown(value, digits, decimals), text, "{value} {digits} {decimals}");
+            assert_eq!(format_significant(value, digits, decimals), text, "{value} {digits} {decimals}");
         }
     }
 
     proptest! {
         #[test]
         fn rounding_stays_within_half_a_digit(value in 1e-6_f64..1e9, digits in 1_u32..7) {
-            let error = (rounded(value, digits) / value - 1.0).abs();
+            let error = (round_significant(value, digits) / value - 1.0).abs();
             prop_assert!(error <= 0.5001 * 10_f64.powi(1 - digits as i32), "{value} {digits}: {error}");
-            prop_assert_eq!(rounded(rounded(value, digits), digits), rounded(value, digits));
-            let text = shown(value, digits, 12);
+            prop_assert_eq!(round_significant(round_significant(value, digits), digits), round_significant(value, digits));
+            let text = format_significant(value, digits, 12);
             let significant = text.replace('.', "");
             let significant = significant.trim_start_matches('0');
             let significant = if text.contains('.') { significant } else { significant.trim_end_matches('0') };

@@ -1,42 +1,42 @@
-//! Marks beside a number: what the reader must know about it, one letter each, explained where they are used.
+//! Quality marks of numbers: one letter each, explained in a legend where they are used.
 
 use std::collections::BTreeSet;
 
 /// One mark. The order is that of the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mark {
-    /// The data read back was wrong.
+pub enum QualityMark {
+    /// The verified data was wrong.
     Wrong,
     /// An error ended the pattern.
     Error,
     /// A signal ended the pattern.
     Interrupted,
-    /// Cut by the time guard.
+    /// Ended by the time guard.
     TimeGuard,
     /// Ended by its share of the space.
     Space,
-    /// Ended by a time that earlier overruns had shortened.
+    /// Time shortened by earlier overruns.
     ShortTime,
-    /// Rests on few calls or few bytes.
+    /// Based on few calls or few bytes.
     FewCalls,
     /// Read from memory.
     Cache,
-    /// Nobody knows whether it was read from memory.
+    /// Unknown whether it was read from memory.
     CacheUnknown,
-    /// Others had a share of the machine.
-    Shared,
-    /// Fewer repetitions than number and volume allow.
+    /// Disturbed by interference.
+    Interference,
+    /// Fewer iterations than number and volume allow.
     Reduced,
-    /// Not all patterns of the type ran to their end.
+    /// Not all patterns of the type were completed.
     Incomplete,
-    /// Not reached.
+    /// Not measured because the run ended before.
     NotMeasured,
     /// Not run.
     NotRun,
 }
 
-impl Mark {
-    /// The letter.
+impl QualityMark {
+    /// Its letter.
     #[must_use]
     pub fn letter(self) -> char {
         match self {
@@ -49,7 +49,7 @@ impl Mark {
             Self::FewCalls => 'n',
             Self::Cache => 'c',
             Self::CacheUnknown => '?',
-            Self::Shared => 'b',
+            Self::Interference => 'b',
             Self::Reduced => 'r',
             Self::Incomplete => '~',
             Self::NotMeasured => '-',
@@ -57,7 +57,7 @@ impl Mark {
         }
     }
 
-    /// What the letter means.
+    /// Meaning of the letter.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -70,8 +70,8 @@ impl Mark {
             Self::FewCalls => "fewer than 10 calls of a rank, or less than 1 MiB",
             Self::Cache => "more than 10 % read from cache, not from storage",
             Self::CacheUnknown => "not known whether read from storage or from cache",
-            Self::Shared => "busy: others had more than 5 % of the CPUs",
-            Self::Reduced => "fewer repetitions, to keep within the time limit of a row",
+            Self::Interference => "busy: interference above 5 % of CPU time",
+            Self::Reduced => "fewer iterations, to keep within the time limit of a row",
             Self::Incomplete => "not all patterns of the type",
             Self::NotMeasured => "not measured",
             Self::NotRun => "not run",
@@ -81,34 +81,34 @@ impl Mark {
 
 /// A number with its marks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cell {
-    /// MB/s; None if there is nothing to show.
+pub struct MarkedRate {
+    /// MB/s; None if there is no number.
     pub mb_per_second: Option<f64>,
-    /// Its significant digits; None: all that are asked for.
-    pub known_digits: Option<u32>,
+    /// Significant digits; None if not limited.
+    pub significant_digits: Option<u32>,
     /// Its marks.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<QualityMark>,
 }
 
 /// The letters of marks, without blanks.
 #[must_use]
-pub fn letters(marks: &[Mark]) -> String {
+pub fn letters(marks: &[QualityMark]) -> String {
     marks.iter().map(|m| m.letter()).collect()
 }
 
-/// The marks that were used, for the legend.
+/// Marks in use, for the legend.
 #[derive(Clone, Debug, Default)]
 pub struct Legend {
-    used: BTreeSet<Mark>,
+    used: BTreeSet<QualityMark>,
 }
 
 impl Legend {
-    /// Remembers marks.
-    pub fn note_marks(&mut self, marks: &[Mark]) {
+    /// Adds marks.
+    pub fn note_marks(&mut self, marks: &[QualityMark]) {
         self.used.extend(marks.iter().copied());
     }
 
-    /// One line with the meaning of each mark used; None if there were none.
+    /// One line with the meaning of each mark in use; None without marks.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let parts: Vec<String> = self.used.iter().map(|m| format!("{} {}", m.letter(), m.meaning())).collect();
@@ -116,14 +116,14 @@ impl Legend {
     }
 }
 
-/// Texts too long for a column, numbered and printed once below the table.
+/// Footnotes: texts too long for a column, numbered and printed once below the table.
 #[derive(Debug, Default)]
-pub struct Notes {
+pub struct Footnotes {
     texts: Vec<String>,
 }
 
-impl Notes {
-    /// The number that stands for a text.
+impl Footnotes {
+    /// Number of the footnote for a text.
     pub fn number(&mut self, text: String) -> String {
         let position = self.texts.iter().position(|t| *t == text).unwrap_or_else(|| {
             self.texts.push(text);
@@ -132,7 +132,7 @@ impl Notes {
         format!("[{}]", position + 1)
     }
 
-    /// All of them, each behind its number.
+    /// All footnotes with their numbers.
     pub fn texts(&self) -> Vec<String> {
         self.texts.iter().zip(1..).map(|(text, number)| format!("[{number}] {text}")).collect()
     }

@@ -1,242 +1,248 @@
-//! A result as data: what the screen, the full text and the page for a browser are made of. A benchmark returns a [`Model`]; only
-//! [`super::render`] and [`super::html`] know how it looks. Texts are plain: they are escaped where they are written.
+//! A result as data, from which the screen, the full text and the page for a browser are rendered. A benchmark returns a [`ReportModel`]; only
+//! [`super::render`] and [`super::html`] define its appearance. Texts are plain and are escaped when written.
 
 use crate::criterion::Criterion;
 use crate::picture::Picture;
-pub use crate::sheet::Tone;
 use crate::table::Table;
+pub use crate::terminal::TextStyle;
 
-/// A name and its text.
-pub type Pair = (String, String);
+/// A label and its text.
+pub type LabelledText = (String, String);
 
 /// A result.
 #[derive(Clone, Debug, Default)]
-pub struct Model {
-    /// The benchmark: the beginning of names of files.
+pub struct ReportModel {
+    /// Name of the benchmark and prefix of file names.
     pub benchmark: &'static str,
-    /// What was measured, where and when.
-    pub head: Head,
-    /// What must be known before any number: how it ended, that data was wrong.
+    /// Subject, place and time of the measurements.
+    pub head: ReportHead,
+    /// Notices before all numbers: abnormal end, wrong data.
     pub alarms: Vec<String>,
-    /// True if an error cut the run short: what would make a finished run better is no help then.
+    /// True if an error ended the run early: hints for better values are omitted then.
     pub has_failed: bool,
     /// Errors.
-    pub errors: Vec<Trouble>,
+    pub errors: Vec<Problem>,
     /// Wrong data.
-    pub corruption: Option<Corruption>,
+    pub corruption: Option<CorruptionReport>,
     /// The values.
-    pub values: Vec<Value>,
-    /// What keeps the values from being all that was asked for, beside criteria; on the screen of a failed run too.
-    pub because: Vec<String>,
-    /// What must be known of all values, a line each on the screen.
+    pub values: Vec<HeadlineValue>,
+    /// Deficiencies of the values in addition to unmet criteria; also on the screen of a failed run.
+    pub shortcomings: Vec<String>,
+    /// Notes on all values, a line each on the screen.
     pub notes: Vec<String>,
     /// Criteria of validity.
-    pub judged: Vec<Judged>,
-    /// The same by other definitions, with their names: told as far as they ask for something else.
-    pub judged_otherwise: Vec<(String, Vec<Judged>)>,
-    /// What stands out, the most important first.
+    pub assessments: Vec<ValidityAssessment>,
+    /// Criteria of other definitions, with their names; only differing criteria are shown.
+    pub alternative_assessments: Vec<(String, Vec<ValidityAssessment>)>,
+    /// Findings that stand out, the most important first.
     pub findings: Vec<String>,
-    /// Facts about how far the numbers can be trusted, with their labels.
-    pub trust: Vec<Pair>,
-    /// How much of the data was compared; not said where data was wrong.
-    pub checked: Option<String>,
-    /// What the reader of the numbers must know.
-    pub caveats: Vec<Caveat>,
-    /// True if backends have to be told apart.
-    pub has_several: bool,
+    /// Facts about the reliability of the numbers, with their labels.
+    pub trust: Vec<LabelledText>,
+    /// Amount of verified data; not shown if data was wrong.
+    pub verification: Option<String>,
+    /// Warnings.
+    pub warnings: Vec<ReportWarning>,
+    /// True if there are several backends.
+    pub has_several_backends: bool,
     /// Tables of the screen.
-    pub summary: Vec<Block>,
+    pub summary: Vec<ReportBlock>,
     /// Results in full.
-    pub sections: Vec<Section>,
-    /// What measuring cost, and how it was set up.
-    pub method: Vec<Section>,
-    /// Said of a run that has its end.
+    pub sections: Vec<ReportSection>,
+    /// Overheads and set-up.
+    pub method: Vec<ReportSection>,
+    /// Final line for a complete run.
     pub complete: String,
-    /// What to type for a better value, and what it is good for.
-    pub again: Option<(String, &'static str)>,
+    /// Command for a better value, and its purpose.
+    pub rerun: Option<(String, &'static str)>,
 }
 
-/// What was measured, where and when.
+/// Subject, place and time of the measurements.
 #[derive(Clone, Debug, Default)]
-pub struct Head {
-    /// The program and its version.
+pub struct ReportHead {
+    /// Program and version.
     pub program: String,
-    /// The source it was built from.
+    /// Source revision.
     pub revision: String,
-    /// The benchmark in a word.
+    /// Short name of the benchmark.
     pub name: String,
-    /// The benchmark in full.
+    /// Full name of the benchmark.
     pub subject: String,
-    /// What the units mean.
+    /// Explanation of the units.
     pub units: String,
-    /// When it began.
+    /// Start time.
     pub started_utc: String,
-    /// Ranks, hosts.
+    /// Ranks and hosts.
     pub ranks: String,
-    /// The MPI library.
+    /// MPI library.
     pub library: String,
-    /// The first host, and how many more.
+    /// First host, and the number of others.
     pub hosts: String,
-    /// Where the files are, and on which file system.
+    /// Directory and file system of the files.
     pub storage: Option<[String; 2]>,
-    /// What is measured, in a few lines of the screen.
+    /// Description of the measurements, in a few lines of the screen.
     pub about: Vec<String>,
-    /// Time asked for.
-    pub asked: String,
-    /// Time taken.
-    pub took: String,
-    /// What was chosen otherwise than by default and changes the meaning of the numbers.
+    /// Requested time.
+    pub requested_time: String,
+    /// Elapsed time.
+    pub elapsed_time: String,
+    /// Non-default settings that change the meaning of the numbers.
     pub settings: Option<String>,
-    /// The head of the full text, a line each.
-    pub facts: Vec<Pair>,
+    /// Head of the full text, a line each.
+    pub facts: Vec<LabelledText>,
 }
 
-/// A value and whether it counts.
+/// A value and its validity.
 #[derive(Clone, Debug)]
-pub struct Value {
-    /// Of what.
+pub struct HeadlineValue {
+    /// Name.
     pub label: String,
-    /// The number, or words in its place.
+    /// The number, or a text instead.
     pub value: String,
-    /// Its unit; empty: none.
+    /// Unit; may be empty.
     pub unit: &'static str,
-    /// Whether it counts, in words.
-    pub verdict: (Tone, String),
-    /// What it is made of.
-    pub numbers: Vec<Pair>,
-    /// The line of the screen, for grep; empty: none.
-    pub line: Vec<(Tone, String)>,
-    /// The line at the end of the full text, for grep.
-    pub closing: String,
+    /// Validity as text.
+    pub verdict: (TextStyle, String),
+    /// Numbers from which it is computed.
+    pub numbers: Vec<LabelledText>,
+    /// Line of the screen, for grep; may be empty.
+    pub screen_line: Vec<(TextStyle, String)>,
+    /// Line at the end of the full text, for grep.
+    pub closing_line: String,
 }
 
-/// Something that was judged by criteria.
+/// Validity of a value by criteria.
 #[derive(Clone, Debug)]
-pub struct Judged {
-    /// What it is called.
+pub struct ValidityAssessment {
+    /// Name of the value.
     pub name: String,
-    /// The criteria.
+    /// Criteria.
     pub criteria: Vec<Criterion>,
-    /// True if what is missing of it belongs beside the values.
+    /// True if its unmet criteria are shown with the values.
     pub is_main: bool,
 }
 
-/// What happened, and what to do about it.
+/// A problem and its remedy.
 #[derive(Clone, Debug)]
-pub struct Trouble {
-    /// What happened, with figures.
+pub struct Problem {
+    /// Cause, with figures.
     pub cause: String,
-    /// What to do about it.
+    /// Suggested remedy.
     pub next_step: String,
 }
 
-/// What the reader of the numbers must know.
+/// A warning.
 #[derive(Clone, Debug)]
-pub struct Caveat {
-    /// What kind of thing it is.
+pub struct ReportWarning {
+    /// Kind.
     pub kind: String,
-    /// Place of its kind among others: the smaller, the more important.
+    /// Importance of the kind, smallest first.
     pub rank: u8,
-    /// The backend that it is about, if there are several.
+    /// Backend concerned, if there are several.
     pub backend: Option<String>,
-    /// In a few words.
+    /// Short text.
     pub summary: String,
-    /// In full.
-    pub trouble: Trouble,
-    /// False if the screen says it elsewhere.
+    /// Full text.
+    pub problem: Problem,
+    /// False if the screen shows it elsewhere.
     pub is_on_screen: bool,
 }
 
 /// Wrong data.
 #[derive(Clone, Debug)]
-pub struct Corruption {
+pub struct CorruptionReport {
     /// Heading.
     pub title: &'static str,
-    /// How much of what was compared is wrong.
+    /// Amount of wrong data among the verified data.
     pub amount: String,
-    /// The places that were recorded, the first ones.
-    pub places: Vec<String>,
-    /// Further places.
+    /// The first recorded locations.
+    pub locations: Vec<String>,
+    /// Number of further locations.
     pub more: usize,
-    /// What to do.
+    /// Suggested remedy.
     pub next_step: String,
 }
 
-/// Places of wrong data that are shown; all are in the JSON document.
-const PLACES: usize = 20;
+/// Locations of wrong data that are shown; all are in the JSON document.
+const MAX_LOCATIONS: usize = 20;
 
-impl Corruption {
-    /// Of these places.
+impl CorruptionReport {
+    /// Creates the report of all recorded locations.
     pub fn of<C>(title: &'static str, amount: String, all: &[C], place: fn(&C) -> String, next_step: &str) -> Self {
-        let places = all.iter().take(PLACES).map(place).collect();
-        Self { title, amount, places, more: all.len().saturating_sub(PLACES), next_step: next_step.to_owned() }
+        let locations = all.iter().take(MAX_LOCATIONS).map(place).collect();
+        Self {
+            title,
+            amount,
+            locations,
+            more: all.len().saturating_sub(MAX_LOCATIONS),
+            next_step: next_step.to_owned(),
+        }
     }
 }
 
-/// Something with a heading of its own.
+/// A part of a report with a heading.
 #[derive(Clone, Debug)]
-pub struct Section {
-    /// Its name in addresses.
+pub struct ReportSection {
+    /// Name in URL fragments.
     pub name: &'static str,
-    /// The heading.
+    /// Heading.
     pub title: String,
-    /// What one sees, in a sentence or two; empty: nothing needs saying.
+    /// Explanation in a sentence or two; may be empty.
     pub note: String,
-    /// What is in it.
-    pub blocks: Vec<Block>,
+    /// Content.
+    pub blocks: Vec<ReportBlock>,
 }
 
-impl Section {
-    /// A section; None without blocks.
+impl ReportSection {
+    /// Creates a section; None without blocks.
     pub fn of(
         name: &'static str,
         title: impl Into<String>,
         note: impl Into<String>,
-        blocks: Vec<Block>,
+        blocks: Vec<ReportBlock>,
     ) -> Option<Self> {
         let has_content = !blocks.is_empty();
         has_content.then(|| Self { name, title: title.into(), note: note.into(), blocks })
     }
 
-    /// Its pictures, folded ones too.
+    /// Its pictures, including those in folded blocks.
     #[must_use]
     pub fn pictures(&self) -> Vec<&Picture> {
         pictures(&self.blocks)
     }
 }
 
-fn pictures(blocks: &[Block]) -> Vec<&Picture> {
+fn pictures(blocks: &[ReportBlock]) -> Vec<&Picture> {
     let mut all = Vec::new();
     for block in blocks {
         match block {
-            Block::Picture(picture) => all.push(picture),
-            Block::Folded(_, inside) => all.extend(pictures(inside)),
+            ReportBlock::Picture(picture) => all.push(picture),
+            ReportBlock::Folded(_, inside) => all.extend(pictures(inside)),
             _ => {}
         }
     }
     all
 }
 
-/// A piece of a section.
+/// A block of a section.
 #[derive(Clone, Debug)]
-pub enum Block {
-    /// A picture with the table behind it.
+pub enum ReportBlock {
+    /// A picture with its table.
     Picture(Picture),
     /// A table.
     Table(Table),
-    /// Names and values.
-    Pairs(Vec<Pair>),
+    /// Labels and texts.
+    Pairs(Vec<LabelledText>),
     /// Sentences.
     List(Vec<String>),
     /// A paragraph.
     Text(String),
-    /// Sentences that explain what stands above.
+    /// Sentences that explain the block above.
     Notes(Vec<String>),
-    /// Several pieces that a page opens when asked for.
-    Folded(String, Vec<Block>),
+    /// Several blocks that a page shows on demand.
+    Folded(String, Vec<ReportBlock>),
 }
 
-/// Pairs from labels and texts; None is left out.
-pub fn pairs<'a>(all: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Vec<Pair> {
+/// Pairs of labels and texts; None is omitted.
+pub fn labelled_texts<'a>(all: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Vec<LabelledText> {
     all.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
 }

@@ -1,56 +1,56 @@
-//! Pictures as data, without a word about how a page looks; and the points that several results put into one.
+//! Pictures as data, independent of the page's style, and points of several results in one picture.
 
 use crate::table::Table;
 
-/// A picture: frames beside each other, as many as there is room for.
+/// A picture: frames in rows.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// Its name in names of files, of the letters of [`super::slug`].
+    /// Name in file names, of the characters of [`crate::html::slug`].
     pub name: String,
-    /// The heading.
+    /// Heading.
     pub title: String,
-    /// What its colours, dashes and marks mean.
-    pub keys: Vec<Key>,
-    /// The frames.
+    /// Legend of colours, dashes and marks.
+    pub keys: Vec<LegendEntry>,
+    /// Frames.
     pub frames: Vec<Frame>,
-    /// The same as numbers.
+    /// The same data as a table.
     pub table: Table,
 }
 
 /// One entry of a legend.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// What is drawn, as the inside of an SVG of 26 by 12.
+pub struct LegendEntry {
+    /// Sample, as the content of an SVG of 26 by 12.
     pub sample: String,
-    /// What it means.
+    /// Meaning.
     pub text: String,
-    /// The style of curves that it names; None: it is about something else.
+    /// Style of the named curves; None if it is not about curves.
     pub style: Option<usize>,
 }
 
-/// An SVG of its own, in units of about a pixel.
+/// A single SVG, in units of about a pixel.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// Above it.
+    /// Title above the frame.
     pub title: String,
-    /// For those who do not see it.
-    pub said: String,
+    /// Description for screen readers.
+    pub description: String,
     /// Width.
     pub width: f64,
     /// Height.
     pub height: f64,
-    /// The markup inside, with all text escaped.
+    /// Markup of the content, with all text escaped.
     pub body: String,
-    /// What is drawn, if these are curves: for other programs that draw.
+    /// Data of the curves, if any, for other plotting programs.
     pub plot: Option<Plot>,
 }
 
-/// Curves as numbers.
+/// Data of curves.
 #[derive(Clone, Debug)]
 pub struct Plot {
     /// Unit of the values.
     pub unit: String,
-    /// Names of the places 0, 1, 2, ... below; empty: the abscissa is logarithmic.
+    /// Names of the abscissae 0, 1, 2, ...; empty if the abscissa is logarithmic.
     pub names: Vec<String>,
     /// Labels of a logarithmic abscissa.
     pub labels: Vec<(f64, String)>,
@@ -58,50 +58,50 @@ pub struct Plot {
     pub curves: Vec<PlotCurve>,
 }
 
-/// One of them.
+/// Data of one curve.
 #[derive(Clone, Debug)]
 pub struct PlotCurve {
-    /// The style of its [`Key`].
+    /// The style of its [`LegendEntry`].
     pub style: usize,
-    /// Its points that have a value.
+    /// Points with a value.
     pub points: Vec<PlotPoint>,
 }
 
-/// One of its points.
+/// Point of a curve.
 #[derive(Clone, Copy, Debug)]
 pub struct PlotPoint {
-    /// Place on the abscissa.
+    /// Abscissa.
     pub x: f64,
     /// Value.
     pub y: f64,
-    /// What it is to be taken for: 0 what it says, 1 read from a cache, 2 from few calls, 3 compared with others.
-    pub look: u8,
+    /// Marker: 0 normal, 1 read from a cache, 2 from few calls, 3 compared with others.
+    pub marker: u8,
 }
 
 /// One measured value in a picture.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct MeasuredPoint {
     /// Row of panels, for example a file system.
     pub row: String,
     /// Panel in the row, for example a class of functions.
     pub column: String,
     /// Curve in the panel.
     pub curve: String,
-    /// A value to be compared with: its mark is filled.
+    /// Reference value for comparison: its mark is filled.
     pub is_reference: bool,
-    /// Place on the abscissa.
+    /// Abscissa.
     pub x: u64,
-    /// Place on the ordinate.
+    /// Ordinate.
     pub y: f64,
 }
 
-/// What stands at the picture.
+/// Labels of a picture.
 #[derive(Clone, Copy, Debug)]
-pub struct Words {
-    /// Above it.
+pub struct PictureLabels {
+    /// Title.
     pub title: &'static str,
-    /// At each abscissa.
+    /// Label of the abscissae.
     pub x: &'static str,
-    /// At each ordinate.
+    /// Label of the ordinates.
     pub y: &'static str,
 }

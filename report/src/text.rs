@@ -1,33 +1,33 @@
-//! Lines of plain text no wider than [`WIDTH`]: wrapping, labelled fields, headings.
+//! Plain text of at most [`WIDTH`] columns: wrapping, labelled fields, headings.
 
-use crate::digits::shown;
-use crate::plain;
+use crate::digits::format_significant;
+use crate::terminal_escape;
 pub use crate::units::count;
 pub use crate::words::{figure, list, nanoseconds, percent};
 
 /// Widest line of any table, in characters.
 pub const WIDTH: usize = 110;
 
-/// Width of the label column of [`Page::field`], with its margin.
+/// Width of the label column of [`TextPage::field`], with its margin.
 const LABEL: usize = 16;
 
-/// Text that grows line by line. Trailing blanks get in through [`Page::exact_line`] alone.
+/// Text built line by line. Only [`TextPage::exact_line`] keeps trailing blanks.
 #[derive(Debug)]
-pub struct Page {
+pub struct TextPage {
     text: String,
     width: usize,
 }
 
-impl Default for Page {
+impl Default for TextPage {
     fn default() -> Self {
-        Self::of_width(WIDTH)
+        Self::with_width(WIDTH)
     }
 }
 
-impl Page {
-    /// Nothing yet; what wraps does so at `width` characters.
+impl TextPage {
+    /// Creates an empty page that wraps at `width` characters.
     #[must_use]
-    pub fn of_width(width: usize) -> Self {
+    pub fn with_width(width: usize) -> Self {
         Self { text: String::new(), width }
     }
 
@@ -37,13 +37,13 @@ impl Page {
         self.width
     }
 
-    /// Appends one line. All text goes through here: what a terminal would obey is shown as an escape.
+    /// Appends one line, with control characters shown as escapes. All text passes this function.
     pub fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(&plain::line(line.as_ref().trim_end()));
+        self.text.push_str(&terminal_escape::line(line.as_ref().trim_end()));
         self.text.push('\n');
     }
 
-    /// Appends one line with the blanks at its end: for formats that are given.
+    /// Appends one line with its trailing blanks, for fixed formats.
     pub fn exact_line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
@@ -54,7 +54,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// An empty line, a title, and a rule below it.
+    /// Appends an empty line, a title, and a rule.
     pub fn heading(&mut self, title: &str) {
         self.blank();
         for line in wrap(title, self.width) {
@@ -63,34 +63,34 @@ impl Page {
         self.line("-".repeat(title.chars().count().min(self.width)));
     }
 
-    /// A label and its text, wrapped with a hanging indent. An empty label continues the field above.
+    /// Appends a label and its text, wrapped with a hanging indent. An empty label continues the field above.
     pub fn field(&mut self, label: &str, text: &str) {
         self.hanging(&prefix(label), text);
     }
 
-    /// A field for each text, the label at the first; nothing without any.
+    /// Appends a field for each text, with the label at the first.
     pub fn fields(&mut self, label: &str, texts: impl IntoIterator<Item = String>) {
         for (number, text) in texts.into_iter().enumerate() {
             self.field(if number == 0 { label } else { "" }, &text);
         }
     }
 
-    /// A label and as much of its text as one line holds; what is cut off is marked by dots.
+    /// Appends a label and its text truncated to one line with dots.
     pub fn short_field(&mut self, label: &str, text: &str) {
         const DOTS: &str = " ...";
         let prefix = prefix(label);
-        let room = self.width - prefix.chars().count();
-        match wrap(text, room).as_slice() {
+        let available = self.width - prefix.chars().count();
+        match wrap(text, available).as_slice() {
             [] => self.line(prefix),
             [whole] => self.line(format!("{prefix}{whole}")),
             _ => {
-                let start = wrap(text, room - DOTS.len()).swap_remove(0);
+                let start = wrap(text, available - DOTS.len()).swap_remove(0);
                 self.line(format!("{prefix}{start}{DOTS}"));
             }
         }
     }
 
-    /// Text behind a prefix; further lines are indented by the width of the prefix.
+    /// Appends text after a prefix; further lines are indented by the width of the prefix.
     pub fn hanging(&mut self, prefix: &str, text: &str) {
         let indent = prefix.chars().count();
         let lines = wrap(text, self.width.saturating_sub(indent));
@@ -113,13 +113,12 @@ impl Page {
     }
 }
 
-/// The label column; a blank stands behind the longest label too.
+/// The label column; the longest label is also followed by a blank.
 fn prefix(label: &str) -> String {
     format!("  {label:<width$} ", width = LABEL - 3)
 }
 
-/// Breaks text at white space into lines of at most `width` characters; a longer word (a path, a list of mount
-/// options) is cut.
+/// Breaks text at white space into lines of at most `width` characters; longer words (paths, mount options) are split.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
@@ -127,8 +126,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut line = String::new();
     let mut used = 0;
     for word in text.split_whitespace() {
-        // As wide as it will be shown.
-        let mut rest: Vec<char> = plain::line(word).chars().collect();
+        // Escaped first, for the width as shown.
+        let mut rest: Vec<char> = terminal_escape::line(word).chars().collect();
         if used > 0 && used + 1 + rest.len() > width {
             lines.push(std::mem::take(&mut line));
             used = 0;
@@ -149,23 +148,23 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// What was chosen otherwise than by default; None: nothing.
+/// Joins non-default settings; None if there are none.
 #[must_use]
-pub fn settings(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+pub fn join_settings(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Three digits behind the point, or as many as fit into `width`.
+/// Formats with three decimals, or as many as fit into `width`.
 #[must_use]
 pub fn fit(value: f64, width: usize) -> String {
     format!("{value:.*}", decimals_that_fit(value, width))
 }
 
-/// The same with no more significant digits than are known.
+/// The same with at most `significant_digits` significant digits.
 #[must_use]
-pub fn fit_known(value: f64, known_digits: u32, width: usize) -> String {
-    shown(value, known_digits, decimals_that_fit(value, width))
+pub fn fit_significant(value: f64, known_digits: u32, width: usize) -> String {
+    format_significant(value, known_digits, decimals_that_fit(value, width))
 }
 
 fn decimals_that_fit(value: f64, width: usize) -> usize {
@@ -191,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_field_hangs_below_its_label() {
-        let mut page = Page::default();
+        let mut page = TextPage::default();
         page.field("label", &"word ".repeat(30));
         let text = page.finish();
         assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
@@ -200,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_short_field_is_one_line_whatever_it_says() {
-        let mut page = Page::default();
+        let mut page = TextPage::default();
         page.short_field("label", "a few words");
         page.short_field("label", &"word ".repeat(30));
         page.short_field("label", &"x".repeat(300));
@@ -210,7 +209,7 @@ mod tests {
         assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
         assert_eq!(text.lines().filter(|l| l.ends_with(" ...")).count(), 2);
         assert!(text.starts_with("  label         a few words\n"));
-        let mut page = Page::default();
+        let mut page = TextPage::default();
         page.field("a label with many words", "text");
         assert_eq!(page.finish(), "  a label with many words text\n");
     }
@@ -219,7 +218,7 @@ mod tests {
     fn numbers_fit_their_column() {
         assert_eq!([fit(1.5, 8), fit(123_456.75, 8), fit(1e9, 8)].join(" "), "1.500 123456.8 1000000000");
         assert_eq!(
-            [fit_known(1.26, 2, 8), fit_known(1e9, 6, 8), fit_known(123_456.75, 6, 8)].join(" "),
+            [fit_significant(1.26, 2, 8), fit_significant(1e9, 6, 8), fit_significant(123_456.75, 6, 8)].join(" "),
             "1.3 1000000000 123457"
         );
     }

@@ -1,18 +1,18 @@
-//! Sizes, times and rates as people type and read them.
+//! Parsing and formatting of sizes, times and rates.
 //!
 //! Sizes take suffixes that are powers of two; bandwidth is in 1e6 bytes per second, as in the papers.
 
-/// 2^20 bytes, the "MB" of the papers where a size is meant.
+/// 2^20 bytes, the "MB" of the papers for sizes.
 pub const MIB: u64 = 1 << 20;
 
-/// Below this, sizes that are not round are shown exactly: the chunk sizes of the patterns are all smaller than
-/// this or whole MiB, and their odd 8 bytes matter.
+/// Sizes below this are shown exactly: the chunk sizes of the patterns are smaller than this or whole MiB, and their additional
+/// 8 bytes matter.
 const EXACT_BELOW_BYTES: u64 = 10 * MIB;
 
 const SIZE_UNITS: [(&str, u64); 5] =
     [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40), ("PiB", 1 << 50)];
 
-/// Separates the leading number from what follows it.
+/// Separates the leading number from its suffix.
 fn split_number(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -20,24 +20,24 @@ fn split_number(text: &str) -> (&str, &str) {
     (number, suffix.trim_start())
 }
 
-/// Reads a size in bytes: a number with an optional suffix K, M, G, T or P (powers of two; `KB` and `KiB` mean the
-/// same). A fraction is fine where it gives whole bytes (`1.5G`).
+/// Parses a size in bytes: a number with an optional suffix K, M, G, T or P (powers of two; `KB` and `KiB` are equivalent). A fraction is
+/// valid if it gives whole bytes (`1.5G`).
 ///
 /// # Errors
-/// A sentence that names the text and what is wrong with it.
+/// A message with the text and the cause.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let (number, suffix) = split_number(text);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-        return Err(format!("'{text}' is no size: it must begin with a number, e.g. 512M or 1.5G"));
+        return Err(format!("'{text}' is not a size: it must begin with a number, e.g. 512M or 1.5G"));
     }
     let factor = size_factor(suffix).ok_or_else(|| {
-        format!("'{text}' is no size: '{suffix}' is not one of the suffixes B, K, M, G, T, P; write 512M or 1.5G")
+        format!("'{text}' is not a size: '{suffix}' is not one of the suffixes B, K, M, G, T, P; write 512M or 1.5G")
     })?;
     let too_large = || format!("'{text}' is too large: sizes end below 16384 P (2^64 bytes)");
     let fraction = fraction.trim_end_matches('0');
     let digits = u32::try_from(fraction.len()).map_err(|_| too_large())?;
-    // A fraction of a power of two up to 2^50 has at most 50 digits; more than 18 would only overflow the arithmetic.
+    // A fraction of a power of two up to 2^50 has at most 50 digits; more than 18 would overflow the arithmetic.
     let scale = 10_u128.checked_pow(digits).filter(|_| digits <= 18).ok_or_else(|| {
         format!("'{text}' has too many digits after the point: give the number of bytes without a suffix")
     })?;
@@ -71,22 +71,22 @@ fn size_factor(suffix: &str) -> Option<u64> {
     })
 }
 
-/// Reads a time in seconds: a number with an optional suffix s, m (minutes) or h; without a suffix, seconds.
+/// Parses a time in seconds: a number with an optional suffix s, m (minutes) or h; without a suffix, seconds.
 ///
 /// # Errors
-/// A sentence that names the text and what is wrong with it; a time must be finite and larger than 0.
+/// A message with the text and the cause; a time must be finite and larger than 0.
 pub fn parse_seconds(text: &str) -> Result<f64, String> {
     let (number, suffix) = split_number(text);
     let value: f64 = number
         .parse()
-        .map_err(|_| format!("'{text}' is no time: it must begin with a number, e.g. 90, 30m or 1.5h"))?;
+        .map_err(|_| format!("'{text}' is not a time: it must begin with a number, e.g. 90, 30m or 1.5h"))?;
     let factor = match suffix {
         "" | "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
         other => {
             return Err(format!(
-                "'{text}' is no time: '{other}' is not one of the suffixes s, m, h; write 90, 90s, 15m or 2h"
+                "'{text}' is not a time: '{other}' is not one of the suffixes s, m, h; write 90, 90s, 15m or 2h"
             ))
         }
     };
@@ -94,7 +94,7 @@ pub fn parse_seconds(text: &str) -> Result<f64, String> {
     if seconds.is_finite() && seconds > 0.0 {
         Ok(seconds)
     } else {
-        Err(format!("'{text}' is no usable time: it must be finite and larger than 0; write 90s, 15m or 2h"))
+        Err(format!("'{text}' is not a valid time: it must be finite and larger than 0; write 90s, 15m or 2h"))
     }
 }
 
@@ -117,14 +117,14 @@ pub fn format_size(bytes: u64) -> String {
     }
     let tenths = |unit: u64| (u128::from(bytes) * 10 + u128::from(unit) / 2) / u128::from(unit);
     let (name, tenths) = match SIZE_UNITS.iter().find(|(_, larger)| *larger == unit << 10) {
-        // Rounding may reach the next unit: 1.0 GiB, not 1024.0 MiB.
+        // Rounding may require the next unit: 1.0 GiB, not 1024.0 MiB.
         Some((larger, _)) if tenths(*unit) >= 10_240 => (larger, 10),
         _ => (name, tenths(*unit)),
     };
     format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
-/// A time with a unit that suits it, one decimal: `12.3 us`, `4.0 s`, `15.0 min`, `1.5 h`.
+/// A time with a suitable unit and one decimal: `12.3 us`, `4.0 s`, `15.0 min`, `1.5 h`.
 #[must_use]
 pub fn format_seconds(seconds: f64) -> String {
     let size = seconds.abs();
@@ -146,7 +146,7 @@ pub fn format_seconds(seconds: f64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// Bandwidth in 1e6 bytes per second; `None` where no time passed.
+/// Bandwidth in 1e6 bytes per second; `None` if the time is not positive.
 #[must_use]
 pub fn mb_per_second(bytes: u64, seconds: f64) -> Option<f64> {
     (seconds.is_finite() && seconds > 0.0).then(|| bytes as f64 / seconds / 1e6)

@@ -1,8 +1,8 @@
-//! Numbers and lists as parts of sentences.
+//! Formatting of numbers and lists in sentences.
 
 use std::fmt::Display;
 
-use super::digits::shown;
+use super::digits::format_significant;
 use super::units::count;
 
 /// `a, b and c`.
@@ -15,7 +15,7 @@ pub fn list(items: &[String]) -> String {
     }
 }
 
-/// A share in percent with as many digits as it deserves: `0.04 %`, `7.3 %`, `63 %`.
+/// A share in percent with two significant digits or two decimals: `0.04 %`, `7.3 %`, `63 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -43,23 +43,22 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// Digits shown of a rate, if as many are known.
-const DIGITS: u32 = 4;
+const MAX_RATE_DIGITS: u32 = 4;
 
-/// A rate in MB/s with no more than four digits, and none that is not known.
+/// A rate in MB/s with at most four digits, all of them significant.
 #[must_use]
 pub fn rate(mb_per_second: f64, known_digits: Option<u32>) -> String {
-    // Rounded once: no more digits than are shown.
+    // Rounded once, to the digits shown.
     let (decimals, digits) = match mb_per_second {
-        v if v >= 999.5 => (0, DIGITS),
+        v if v >= 999.5 => (0, MAX_RATE_DIGITS),
         v if v >= 99.95 => (0, 3),
         v if v >= 9.995 => (1, 3),
         v if v >= 0.995 => (2, 3),
         v if v >= 0.0995 => (2, 2),
         _ => (3, 2),
     };
-    let text = shown(mb_per_second, known_digits.unwrap_or(digits).min(digits), decimals);
-    // Beyond any machine: only a damaged file has it.
+    let text = format_significant(mb_per_second, known_digits.unwrap_or(digits).min(digits), decimals);
+    // Only damaged files have such rates.
     if text.len() > 7 {
         format!("{mb_per_second:.0e}")
     } else {
@@ -67,15 +66,15 @@ pub fn rate(mb_per_second: f64, known_digits: Option<u32>) -> String {
     }
 }
 
-/// What stands where there is no number.
-pub const NONE: &str = "-";
+/// Placeholder for a missing number.
+pub const NO_VALUE: &str = "-";
 
-/// A number, or a hyphen where there is none.
-pub fn or_none(number: Option<impl Display>) -> String {
-    number.map_or_else(|| NONE.to_owned(), |number| number.to_string())
+/// A number, or a hyphen if it is missing.
+pub fn or_hyphen(number: Option<impl Display>) -> String {
+    number.map_or_else(|| NO_VALUE.to_owned(), |number| number.to_string())
 }
 
-/// A short time given in nanoseconds, with the unit that suits it.
+/// A short time in nanoseconds, with a suitable unit.
 #[must_use]
 pub fn nanoseconds(ns: f64) -> String {
     if ns < 100.0 {
@@ -89,16 +88,16 @@ pub fn nanoseconds(ns: f64) -> String {
     }
 }
 
-/// Behind the worst case of `all`: how many more there are.
+/// Suffix of the worst case of `all`: the number of others.
 #[must_use]
-pub fn others(all: u64, noun: &str) -> String {
+pub fn and_more(all: u64, noun: &str) -> String {
     match all {
         0 | 1 => String::new(),
         more => format!(" (and {} more)", count(more - 1, noun)),
     }
 }
 
-/// A reason as part of a sentence that brings its own full stop.
+/// A reason without its full stop, for use inside a sentence.
 #[must_use]
 pub fn clause(reason: &str) -> &str {
     reason.trim_end().trim_end_matches('.')
@@ -116,7 +115,7 @@ mod tests {
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
         assert_eq!([figure(1234.5), figure(41.26), figure(1.25), figure(0.0312)].join(" "), "1234 41 1.2 0.031");
         assert_eq!([percent(0.0), percent(0.0004), percent(0.073), percent(0.63)].join(" "), "0 % 0.04 % 7.3 % 63 %");
-        assert_eq!([others(1, "host"), others(3, "host")].concat(), " (and 2 hosts more)");
+        assert_eq!([and_more(1, "host"), and_more(3, "host")].concat(), " (and 2 hosts more)");
         assert_eq!(clause("it is full. "), "it is full");
     }
 

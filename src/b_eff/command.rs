@@ -9,49 +9,48 @@ use super::plan::CommPlan;
 use super::records::{Announcement, CommLine, CommResult, CommSetup};
 use super::report::plan as comm_plan;
 use super::report::SUFFIXES;
-use super::run::Run;
-use crate::frame::command::binding::bind_and_look;
-use crate::frame::command::finish::conduct;
-use crate::frame::command::observer::Collector;
-use crate::frame::command::progress::pace;
-use crate::frame::command::start::{Early, Ready};
-use crate::frame::command::{memory_of_rank, publish_json_once, publish_once, start};
-use crate::frame::config::Repeat;
+use super::run::CommRun;
+use crate::frame::command::binding::bind_and_survey;
+use crate::frame::command::finish::measure_and_report;
+use crate::frame::command::observer::ResultCollector;
+use crate::frame::command::progress::remaining;
+use crate::frame::command::start::{CommandError, MeasurementSetup};
+use crate::frame::command::{planned_memory_per_rank, publish_json_once, publish_once, start};
+use crate::frame::config::RepetitionPolicy;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::text::{count, percent};
-use crate::frame::report::{Level, Views};
-use crate::frame::run::machine_share::HostCpus;
-use crate::frame::run::Observer;
-use crate::frame::system::launcher::binding;
-use crate::frame::system::placement::{numbering, transport};
+use crate::frame::report::{DetailLevel, Views};
+use crate::frame::run::interference::HostCpus;
+use crate::frame::run::RunObserver;
+use crate::frame::system::launcher::binding_source;
+use crate::frame::system::placement::{detect_transport, rank_numbering};
 use crate::frame::system::survey::Survey;
 use crate::frame::units::format_seconds;
 
-/// Ranks whose rings are listed one by one at most.
-const MOST_LISTED: u64 = 100_000;
+/// Largest number of ranks for which the rings are listed rank by rank.
+const MAX_LISTED_RANKS: u64 = 100_000;
 
-/// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
+/// Runs the command. Every rank exits with the same code; rank 0 alone reports the reason.
 ///
 /// # Errors
-/// What ended the run before a result could be made.
+/// An error that ended the run before there was a result.
 pub fn run(args: &CommArgs) -> anyhow::Result<Exit> {
     if let Some(ranks) = args.plan {
         return show_plan(args, ranks);
     }
-    start::under_mpi(|universe, world| {
-        let config = start::from_root(world, "configuration", || args.config())?;
-        measure(universe, world, &config, args)
+    start::run_under_mpi(|universe, world| {
+        let config = start::broadcast_from_root(world, "configuration", || args.config())?;
+        run_measurement(universe, world, &config, args)
     })
 }
 
-/// The plan for any number of ranks, without MPI.
 fn show_plan(args: &CommArgs, ranks: u64) -> anyhow::Result<Exit> {
     let config = args.config()?;
-    let plan = make_plan(&config, ranks, memory_of_rank(config.memory_per_process_bytes, ranks)?)?;
-    if args.json && ranks > MOST_LISTED {
+    let plan = make_plan(&config, ranks, planned_memory_per_rank(config.memory_per_process_bytes, ranks)?)?;
+    if args.json && ranks > MAX_LISTED_RANKS {
         return Err(UsageError::new(
-            format!("--json lists every ring rank by rank, which is no use for {ranks} ranks"),
-            format!("Leave --json out, or give at most {MOST_LISTED} ranks."),
+            format!("--json lists every ring rank by rank: too long for {ranks} ranks"),
+            format!("Omit --json, or specify at most {MAX_LISTED_RANKS} ranks."),
         )
         .into());
     }
@@ -65,40 +64,45 @@ fn show_plan(args: &CommArgs, ranks: u64) -> anyhow::Result<Exit> {
 
 fn make_plan(config: &CommConfig, ranks: u64, memory_bytes: u64) -> Result<CommPlan, UsageError> {
     let plan = CommPlan::new(ranks, config.seed, memory_bytes, &config.families)
-        .map_err(|e| UsageError::new(e.to_string(), "`beff-raw comm --plan N` shows what would run."))?;
+        .map_err(|e| UsageError::new(e.to_string(), "`beff-raw comm --plan N` shows the plan."))?;
     if plan.patterns.is_empty() {
         return Err(UsageError::new("--families names no pattern that these ranks have", "Add ring."));
     }
     Ok(plan)
 }
 
-fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommArgs) -> Result<Exit, Early> {
+fn run_measurement(
+    universe: &Universe,
+    world: &Comm,
+    config: &CommConfig,
+    args: &CommArgs,
+) -> Result<Exit, CommandError> {
     if world.size() < 2 {
         let alone = UsageError::new(
             "b_eff measures messages between processes, and there is only one",
             "Start at least two: mpirun -n 2 beff-raw comm.",
         );
-        return Err(Early::Everywhere(alone.into()));
+        return Err(CommandError::Collective(alone.into()));
     }
-    let survey = bind_and_look(world, config.bind)?;
+    let survey = bind_and_survey(world, config.bind)?;
     let memory_bytes = config.memory_per_process_bytes.unwrap_or(survey.memory_per_rank_bytes);
-    let plan = start::step(world, "plan", || {
+    let plan = start::collective_step(world, "plan", || {
         let plan = make_plan(config, world.size(), memory_bytes)?;
         check_memory(&plan, config, &survey)?;
         Ok(plan)
     })?;
-    let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
+    let MeasurementSetup { costs, interrupt, machine } = start::prepare_measurement(universe, world, &survey, false)?;
     let title = || format!("b_eff on {} ranks", world.size());
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let collector = machine.map(|machine| {
         let hosts: Vec<u64> = survey.placement.iter().map(|p| p.host).collect();
         let setup = CommSetup {
-            transport: transport(&machine.mpi_library),
+            transport: detect_transport(&machine.mpi_library),
             machine,
-            numbering: numbering(&hosts),
+            numbering: rank_numbering(&hosts),
             placement: survey.placement.clone(),
-            binding: binding(|name| std::env::var(name).ok()),
+            binding: binding_source(|name| std::env::var(name).ok()),
             lmax_bytes: plan.lmax_bytes,
             sizes_bytes: plan.sizes_bytes.clone(),
             patterns: plan.patterns.len() as u64,
@@ -106,27 +110,27 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
             clock_read_ns: costs.clock_read_ns,
             barrier_ns: costs.barrier_ns,
         };
-        Collector::new(CommResult::new(config.clone(), setup), outputs, progress)
+        ResultCollector::new(CommResult::new(config.clone(), setup), outputs, progress)
     });
-    // Messages of their own: nothing else can match them.
-    let comm = start::or_abort(world.duplicate());
-    let work = |observer: &mut dyn Observer<CommLine>| {
-        let cpus = start::or_abort(HostCpus::survey(&comm));
-        let mut run = start::step(world, "memory", || {
-            Run::new(&comm, &plan, config, cpus, &interrupt, observer).map_err(|e| anyhow!(e))
+    // A communicator of their own: no other message can match.
+    let comm = start::unwrap_or_abort(world.duplicate());
+    let work = |observer: &mut dyn RunObserver<CommLine>| {
+        let cpus = start::unwrap_or_abort(HostCpus::survey(&comm));
+        let mut run = start::collective_step(world, "memory", || {
+            CommRun::new(&comm, &plan, config, cpus, &interrupt, observer).map_err(|e| anyhow!(e))
         })?;
-        let announcement = start::or_abort(run.announce());
-        start::announce(world, &args.progress, || announce(config, &announcement, world.size()));
-        Ok(start::or_abort(run.execute()))
+        let announcement = start::unwrap_or_abort(run.announce());
+        start::announce(world, &args.progress, || announcement_text(config, &announcement, world.size()));
+        Ok(start::unwrap_or_abort(run.execute()))
     };
-    conduct(world, None, collector, work, |result, derived, place| {
-        result.sheet(derived, Level::of(args.full, args.details), place).into()
+    measure_and_report(world, None, collector, work, |result, derived, place| {
+        result.sheet(derived, DetailLevel::of(args.full, args.details), place).into()
     })
 }
 
-/// Refuses messages that would not leave room for anything else.
+/// Rejects message memory above half of the memory of a rank.
 fn check_memory(plan: &CommPlan, config: &CommConfig, survey: &Survey) -> Result<(), UsageError> {
-    let needed = 2 * Run::layout(plan, config.buffers).mapped_bytes();
+    let needed = 2 * CommRun::layout(plan, config.buffers).mapped_bytes();
     if needed <= survey.memory_per_rank_bytes / 2 {
         return Ok(());
     }
@@ -135,30 +139,30 @@ fn check_memory(plan: &CommPlan, config: &CommConfig, survey: &Survey) -> Result
             "messages of up to {} bytes need {needed} bytes in each rank, more than half of the {} it has",
             plan.lmax_bytes, survey.memory_per_rank_bytes
         ),
-        "Give a smaller --memory-per-process, or start fewer ranks on a node.",
+        "Specify a smaller --memory-per-process, or start fewer ranks per node.",
     ))
 }
 
-/// What a user who waits wants to know.
-fn announce(config: &CommConfig, a: &Announcement, ranks: u64) -> String {
+fn announcement_text(config: &CommConfig, a: &Announcement, ranks: u64) -> String {
     let expected = format_seconds(a.expected_seconds.ceil());
     let limit = format_seconds(a.limit_seconds);
-    let repeats = match (config.repeat, config.until_share) {
-        (Repeat::Off, _) => String::new(),
-        (Repeat::Auto, None) => ", then repeats until then".to_owned(),
-        (Repeat::Auto, Some(share)) => {
-            format!(", then repeats until then or until b_eff is known within {}", percent(share))
+    let repetitions = match (config.repeat, config.until_share) {
+        (RepetitionPolicy::Off, _) => String::new(),
+        (RepetitionPolicy::Auto, None) => ", then repetitions until then".to_owned(),
+        (RepetitionPolicy::Auto, Some(share)) => {
+            format!(", then repetitions until then or until the interval of b_eff is within {}", percent(share))
         }
-        (Repeat::Times(times), _) => format!(", then at most {}", count(times, "round")),
+        (RepetitionPolicy::Times(times), _) => format!(", then at most {}", count(times, "round")),
     };
-    let end = pace::end_in(if config.repeat == Repeat::Off { a.expected_seconds } else { a.limit_seconds });
+    let end =
+        remaining::end_time(if config.repeat == RepetitionPolicy::Off { a.expected_seconds } else { a.limit_seconds });
     let fits = if a.expected_seconds <= a.limit_seconds {
         format!("at most {limit}")
     } else {
-        format!("LONGER than the {limit} of --time, which is too short for the least of it")
+        format!("LONGER than the {limit} of --time, which is too short even for the least effort")
     };
-    let whole = if config.repeat == Repeat::Off { "" } else { " for the value" };
-    let quick = if config.quick { ", quick mode: no value to compare" } else { "" };
+    let whole = if config.repeat == RepetitionPolicy::Off { "" } else { " for the value" };
+    let quick = if config.quick { ", quick mode: value not comparable" } else { "" };
     let ranks = count(ranks, "rank");
-    format!("b_eff on {ranks}: about {expected}{whole}, {fits}; until about {end}{repeats}{quick}")
+    format!("b_eff on {ranks}: about {expected}{whole}, {fits}; until about {end}{repetitions}{quick}")
 }

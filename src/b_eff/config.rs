@@ -1,46 +1,46 @@
-//! What `beff-raw comm` will run: validated, immutable, written into every result.
+//! Configuration of `beff-raw comm`: validated, immutable, part of every result.
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::b_eff::plan::{Buffers, Family};
-use crate::frame::config::{BindPolicy, Repeat};
+use crate::b_eff::plan::{BufferMode, PatternFamily};
+use crate::frame::config::{BindPolicy, RepetitionPolicy};
 
-/// Everything that decides what b_eff measures and how.
+/// Configuration of a b_eff run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommConfig {
-    /// Longest time of the whole measurement, announced and kept.
+    /// Time limit of the whole measurement.
     pub time_seconds: f64,
-    /// The quick mode: little time, marked in every output, never valid.
+    /// Quick mode: short, marked in every output, never valid.
     pub quick: bool,
     /// Seed of the random rings and of the data.
     pub seed: u64,
-    /// Families of patterns that are measured, in order; all of them for a value.
-    pub families: Vec<Family>,
-    /// Memory that the messages use. Results from before there was a choice reused theirs.
+    /// Families of patterns to measure, in order.
+    pub families: Vec<PatternFamily>,
+    /// Placement of the messages in memory. Results without this field used reused windows.
     #[serde(default)]
-    pub buffers: Buffers,
-    /// What is done with the time that is left behind the three repetitions. Results from before it could be used left it.
+    pub buffers: BufferMode,
+    /// Use of the time that remains after the three repetitions. Results without this field have no further repetitions.
     #[serde(default)]
-    pub repeat: Repeat,
-    /// Reach of the 95 % interval of b_eff at which the repeats end, as a share; None: the time ends them.
+    pub repeat: RepetitionPolicy,
+    /// Half-width of the 95 % interval of b_eff at which the repetitions end, as a share; None: they end at the time limit.
     #[serde(default)]
     pub until_share: Option<f64>,
-    /// Memory of the unit one rank runs on; None: found out. Decides Lmax.
+    /// Memory per process, which determines Lmax; None: detected.
     pub memory_per_process_bytes: Option<u64>,
-    /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor; None: not given.
+    /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor; None if not specified.
     pub rmax_gflops: Option<f64>,
-    /// What is done about ranks that may run on several CPUs.
+    /// Binding of ranks that may run on several CPUs.
     #[serde(default)]
     pub bind: BindPolicy,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
     #[schemars(with = "Option<String>")]
     pub out: Option<PathBuf>,
-    /// Our loops are compared with bare ones in C after the patterns.
+    /// True if the loops are compared with bare C loops after the patterns.
     pub bare: bool,
-    /// One byte of a received message is turned over on purpose.
+    /// Fault injection: one byte of a received message is changed.
     pub inject: bool,
 }

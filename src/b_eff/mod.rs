@@ -2,15 +2,15 @@
 //! sizes, three methods.
 //!
 //! ```text
-//! pilot: every size and method on one ring        # -> what fits into the time, announced
-//! for repetition in 0..3:                        # outermost: the three of one cell are far apart in time
-//!     for pattern in plan:                       # ping-pong, 6 rings, 30 random rings, what is only reported
+//! pilot: every size and method on one ring        # -> effort that fits into the time, announced
+//! for repetition in 0..3:                        # outermost: the repetitions of one cell are far apart in time
+//!     for pattern in plan:                       # ping-pong, 6 rings, 30 random rings, patterns outside the average
 //!         for size in 21 sizes, for method:
-//!             barrier, loop of iterations        <- the clock: calls of MPI and nothing else
-//!             compare what was received, wipe it <- outside
-//!             one maximum over the ranks for each size: times of the loops, time so far, signal
+//!             barrier, loop of iterations        <- timed: MPI calls only
+//!             compare and wipe the received data <- not timed
+//!             one maximum over the ranks per size: times of the loops, elapsed time, signal
 //!         one sum over the ranks; record
-//! while time is left: a pattern again, as in one repetition     -> intervals; the value stays
+//! while time remains: a further repetition of a pattern     -> intervals; the value does not change
 //! ```
 
 pub mod cli;
@@ -24,22 +24,22 @@ pub mod values;
 
 use clap::Args;
 
-use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
+use crate::frame::benchmark::{keep_arguments, parse_options, BenchmarkModule, Command};
 use crate::frame::report as frame_report;
 
-/// The row of the table.
-pub const BENCHMARK: Benchmark = Benchmark {
+/// Entry in the table of benchmarks.
+pub const BENCHMARK: BenchmarkModule = BenchmarkModule {
     name: records::B_EFF,
     title: "b_eff",
     commands: &[Command {
         name: "comm",
         about: "Measure b_eff, the effective bandwidth of communication (start it with mpirun)",
-        after_help: cli::COMM,
+        after_help: cli::COMM_HELP,
         options: cli::CommArgs::augment_args,
-        translate: as_typed,
-        run: |options| command::run(&typed(options)?),
+        translate: keep_arguments,
+        run: |options| command::run(&parse_options(options)?),
         measures: true,
-        of_this_host: false,
+        is_host_specific: false,
     }],
     formats: &[],
     schema: frame_report::schema::<records::CommResult>,

@@ -1,4 +1,4 @@
-//! Options of `beff-raw io` and `beff-raw plan`. [`super::config_build`] makes of them what will run.
+//! Options of `beff-raw io` and `beff-raw plan`; [`super::config_build`] turns them into the configuration.
 
 use std::path::PathBuf;
 
@@ -6,197 +6,192 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::config::{
-    Buffers, CollectivePolicy, Inject, InjectAt, Partitions, PreallocatePolicy, Release, RepeatPolicy, SpaceLimit,
-    Termination, Verify,
+    BufferPolicy, CollectivePolicy, InjectedFault, InjectionPoint, Partitions, PreallocatePolicy, Release,
+    RepeatPolicy, SpaceLimit, Termination, Verify,
 };
-use super::settings::{self, Setting};
+use super::settings::{self, SettingOverride};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+    self, common_help, words, BindArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES,
+    HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 
 /// Options of `io`.
 #[derive(Clone, Debug, Args)]
 pub struct IoArgs {
-    /// What decides the plan.
+    /// Options that determine the plan.
     #[command(flatten)]
     pub measure: MeasureArgs,
-    /// How data moves.
+    /// How data is transferred.
     #[command(flatten)]
-    pub way: WayArgs,
-    /// What else decides the run.
+    pub transfer: TransferArgs,
+    /// Options that affect the run only.
     #[command(flatten)]
     pub run: RunArgs,
-    /// Settings that few runs need.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = settings::of_io, help = settings::help("io"), help_heading = ACCESS)]
-    pub set: Vec<Setting>,
-    /// Print all tables, warnings and settings, not one screen
-    #[arg(long, help_heading = OUTPUT)]
+    /// Less common settings.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = settings::parse_for_io, help = settings::help("io"), help_heading = HEADING_ACCESS)]
+    pub set: Vec<SettingOverride>,
+    /// Print all tables, warnings and settings instead of one screen
+    #[arg(long, help_heading = HEADING_OUTPUT)]
     pub full: bool,
-    /// The same with a line for each pattern
-    #[arg(long, help_heading = OUTPUT)]
+    /// As --full, with a line for each pattern
+    #[arg(long, help_heading = HEADING_OUTPUT)]
     pub details: bool,
-    /// What is told meanwhile.
+    /// Progress output.
     #[command(flatten)]
     pub progress: ProgressArgs,
 }
 
-/// Options that decide what is planned; common to `io` and `plan`.
+/// Options that determine the plan; common to `io` and `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct MeasureArgs {
-    /// How to reach the storage.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED,
-        value_parser = backends::named,
-        help = format!("How to reach the storage: {}. Several, separated by commas, take turns pattern by pattern and are \
-            reported side by side", backends::listed(|_| true)))]
+    /// Backends.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = HEADING_MEASUREMENT,
+        value_parser = backends::canonical_name,
+        help = format!("Interfaces to the storage: {}. Several, separated by commas, are interleaved pattern by pattern and \
+            reported side by side", backends::list_for_help(|_| true)))]
     pub backend: Vec<String>,
-    /// Scheduled time T of each backend: of one partition (releases 0.5 and 1) or of all partitions together (2.1). A
-    /// comparable value needs 10m (0.5), 15m (1), or 30m for each partition (2.1)
-    #[arg(long, short = 'T', value_name = "TIME", default_value = "60s", value_parser = options::seconds,
-        help_heading = MEASURED)]
+    /// Scheduled time T of each backend, for each partition (releases 0.5 and 1) or for all partitions together (2.1). A comparable value
+    /// requires 10m (0.5), 15m (1), or 30m for each partition (2.1)
+    #[arg(long, short = 'T', value_name = "TIME", default_value = "60s", value_parser = options::parse_seconds,
+        help_heading = HEADING_MEASUREMENT)]
     pub time: f64,
-    /// Definition of b_eff_io that sets the schedule, the default partitions and the validity; the values of all three
-    /// are shown anyway
-    #[arg(long, value_enum, value_name = "RELEASE", default_value = "1", help_heading = MEASURED)]
+    /// Definition of b_eff_io that determines the schedule, the default partitions and the validity; the values of all three are computed; --full prints them
+    #[arg(long, value_enum, value_name = "RELEASE", default_value = "1", help_heading = HEADING_MEASUREMENT)]
     pub release: Release,
-    /// Numbers of ranks to measure with: `all`, `small,medium,all` (formula of release 2.1), or a list such as 1,4,16.
-    /// A partition of n is ranks 0 to n-1, the others wait [default: all; for release 2.1 small,medium,all]
-    #[arg(long, value_name = "WHICH", value_parser = partitions, help_heading = MEASURED)]
+    /// Numbers of ranks to measure with: `all`, `small,medium,all` (formula of release 2.1), or a list such as 1,4,16. A partition of n
+    /// consists of ranks 0 to n-1; the others wait [default: all; for release 2.1 small,medium,all]
+    #[arg(long, value_name = "WHICH", value_parser = partitions, help_heading = HEADING_MEASUREMENT)]
     pub partitions: Option<Partitions>,
-    /// Pattern types: 0 scattered, collective; 1 shared file pointer; 2 one file per rank; 3 segments; 4 segments,
-    /// collective. Types 3 and 4 take their sizes from 0, 1 and 2, so at least one of these must run
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,1,2,3,4", help_heading = MEASURED)]
+    /// Pattern types: 0 scattered, collective; 1 shared file pointer; 2 one file per rank; 3 segments; 4 segments, collective. Segment
+    /// sizes of types 3 and 4 derive from types 0, 1 and 2, so at least one of these is required
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,1,2,3,4", help_heading = HEADING_MEASUREMENT)]
     pub types: Vec<u8>,
     /// Types that are rewritten: all, or only the scattered one (type 0) [default: all; for release 2.1 scatter]
-    #[arg(long, value_enum, value_name = "TYPES", help_heading = MEASURED)]
-    pub rewrite: Option<Rewrite>,
-    /// Memory of the unit that one rank runs on; decides the largest chunk, M_PART = max(2M, SIZE / 128), rounded by less
-    /// than 1 %. A value may be compared only with the M_PART of the memory that is there [default: memory of the node or of
-    /// its control group, divided by the ranks on it]
-    #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = MEASURED)]
+    #[arg(long, value_enum, value_name = "TYPES", help_heading = HEADING_MEASUREMENT)]
+    pub rewrite: Option<RewriteScope>,
+    /// Memory available to one rank; determines the largest chunk, M_PART = max(2M, SIZE / 128), rounded by less than 1 %. A value is comparable only if M_PART is that of the installed memory [default: memory of the node or of its control group, divided by the ranks
+    /// on it]
+    #[arg(long, value_name = "SIZE", value_parser = options::parse_size, help_heading = HEADING_MEASUREMENT)]
     pub memory_per_process: Option<u64>,
-    /// How a timed loop ends: batches that grow geometrically with one common decision each, or a decision after each
-    /// call as release 2.1 did (slower with small chunks)
-    #[arg(long, value_enum, value_name = "HOW", default_value = "geometric", help_heading = MEASURED)]
+    /// How ranks agree on the end of a timed loop: after batches that grow geometrically, or after each call as in release 2.1 (slower with small chunks)
+    #[arg(long, value_enum, value_name = "HOW", default_value = "geometric", help_heading = HEADING_MEASUREMENT)]
     pub termination: Termination,
-    /// Directory on the storage to measure, seen by all ranks
-    #[arg(long, value_name = "DIR", default_value = ".", help_heading = PLACE)]
+    /// Directory on the storage to measure, visible to all ranks
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = HEADING_FILES)]
     pub path: PathBuf,
-    /// Storage that all files of the run may take: a size such as 200G, or a percentage of what is free [default: 80% for
-    /// a run; `plan` plans without a limit]
-    #[arg(long, value_name = "LIMIT", value_parser = space_limit, help_heading = PLACE)]
+    /// Storage space for all files of the run: a size such as 200G, or a percentage of the free space [default: 80% for a run; `plan`
+    /// assumes no limit]
+    #[arg(long, value_name = "LIMIT", value_parser = space_limit, help_heading = HEADING_FILES)]
     pub space: Option<SpaceLimit>,
 }
 
-/// Options that decide how data moves, and with it how much memory a rank takes; common to `io` and `plan`.
+/// Options of the transfers, which also determine the memory per rank; common to `io` and `plan`.
 #[derive(Clone, Debug, Args)]
-pub struct WayArgs {
-    /// Bypass the page cache (O_DIRECT) in posix and uring. required: a pattern that cannot be direct is not run; auto:
-    /// direct where the alignment allows it, reported for each pattern, but two-phase first writes as a trial before the run finds
-    /// them clearly faster (T of 20 s or more); off: always through the cache. mpiio leaves this to the MPI library (see
-    /// --hints), mmap is the page cache, null has no files: they refuse `required`
-    #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = ACCESS)]
+pub struct TransferArgs {
+    /// Bypass the page cache (O_DIRECT) in posix and uring. required: a pattern that cannot be direct is not run; auto: direct where the
+    /// alignment allows it, reported for each pattern; two-phase first writes are buffered if a trial before the run measures them clearly
+    /// faster (T of 20 s or more); off: always through the page cache. mpiio leaves this to the MPI library (see --hints), mmap uses the
+    /// page cache, null has no files: these three reject `required`
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = HEADING_ACCESS)]
     pub direct: DirectPolicy,
-    /// Operations in flight at most, 1 to 4096 (uring) [default: found by a short calibration for each chunk size]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = ACCESS)]
+    /// Maximum number of operations in flight, 1 to 4096 (uring) [default: determined for each chunk size by a short calibration]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = HEADING_ACCESS)]
     pub depth: Option<u32>,
-    /// Collective patterns of posix and uring, which have no collective calls. auto: each rank at its own offsets, or
-    /// two-phase where direct I/O would need sectors that ranks share, or first writes new blocks that they share; independent:
-    /// never two-phase; two-phase: ranks exchange their data, aggregators move aligned domains of the file
-    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
+    /// How posix and uring, which have no collective calls, execute collective patterns. auto: each rank accesses its own offsets, but two-phase where ranks share sectors (direct I/O) or new blocks (first writes); independent: never two-phase; two-phase: ranks
+    /// exchange their data, aggregators transfer aligned domains of the file
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = HEADING_ACCESS)]
     pub collective: CollectivePolicy,
-    /// Ranks that move data in a two-phase transfer [default: all ranks]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = ACCESS)]
+    /// Number of aggregators (ranks that access the file) in a two-phase transfer [default: all ranks]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = HEADING_ACCESS)]
     pub aggregators: Option<u64>,
-    /// Bytes one aggregator moves in one step of a two-phase transfer, 4K to 1G [default: 4M]
-    #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = ACCESS)]
+    /// Bytes that one aggregator transfers in one step of a two-phase transfer, 4K to 1G [default: 4M]
+    #[arg(long, value_name = "SIZE", value_parser = options::parse_size, help_heading = HEADING_ACCESS)]
     pub domain: Option<u64>,
-    /// Memory of the calls. cold: each has memory that was not used just before, as in a program that computes in between; reused: one
-    /// window for all calls of a pattern (uring: one for each read under way), as IOR and fio do, to compare with them. Copies from and
-    /// to the page cache are faster then, and the result is never valid
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "cold", help_heading = ACCESS)]
-    pub buffers: Buffers,
+    /// Transfer buffer. cold: each call uses cache-cold memory, not used by recent calls, as in a program that computes between its calls;
+    /// reused: one buffer for all calls of a pattern (uring: one for each read in flight), as in IOR and fio, for comparison with them.
+    /// With reused, copies from and to the page cache are faster, and the result is never valid
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "cold", help_heading = HEADING_ACCESS)]
+    pub buffers: BufferPolicy,
 }
 
-/// Options of `io` that change the run but not the plan.
+/// Options of `io` that affect the run but not the plan.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Name of the directory made under --path for the files; refused if it exists [default: made from time and process]
-    #[arg(long, value_name = "NAME", help_heading = PLACE)]
+    /// Name of the directory created under --path for the files; rejected if it exists [default: derived from time and process id]
+    #[arg(long, value_name = "NAME", help_heading = HEADING_FILES)]
     pub run_dir: Option<String>,
-    /// Leave the measured files in place after the run
-    #[arg(long, help_heading = PLACE)]
+    /// Keep the measured files after the run
+    #[arg(long, help_heading = HEADING_FILES)]
     pub keep_files: bool,
-    /// What is done about the page cache, so that reads tell about the storage. What of the files was in it before each
-    /// pattern is measured and reported whatever the policy; reads from memory are marked
-    #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = ACCESS)]
+    /// Page-cache policy before rewrites and reads, so that reads measure the storage. Page-cache residency of the files before each
+    /// pattern is measured and reported with every policy; reads from memory are marked
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = HEADING_ACCESS)]
     pub cache: CachePolicy,
-    /// Room before direct first writes (posix, uring), in the measured time, with a part of its own (room). Without it each write
-    /// makes the file longer, which the kernel does one at a time. Through the page cache none is made: blocks come at write-back. A
-    /// file system that refuses fallocate is told for each pattern (auto), or the pattern is not run (native). auto makes none for chunks
-    /// above a block that begin or end inside of one, which lose by it
-    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = usual_room(), help_heading = ACCESS)]
+    /// Preallocate before direct first writes (posix, uring); the time is part of the measured time and reported separately. Without it
+    /// each write extends the file, which the kernel serialises. Buffered writes are not preallocated: their blocks are allocated at
+    /// write-back. If the file system rejects fallocate, this is reported for each pattern (auto), or the pattern is not run (native). auto
+    /// does not preallocate for chunks larger than a block that begin or end inside a block, because preallocation slows them down
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = preallocate_values(), help_heading = HEADING_ACCESS)]
     pub preallocate: PreallocatePolicy,
-    /// An MPI-IO hint for all files and patterns (mpiio); wins over --hints
-    #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::key_value, help_heading = ACCESS)]
+    /// MPI-IO hint for all files and patterns (mpiio); overrides --hints
+    #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::parse_key_value, help_heading = HEADING_ACCESS)]
     pub hint: Vec<(String, String)>,
     /// MPI-IO hints, one per line: partition, access, pattern type, chunk size, key, value (mpiio)
-    #[arg(long, value_name = "FILE", help_heading = ACCESS)]
+    #[arg(long, value_name = "FILE", help_heading = HEADING_ACCESS)]
     pub hints: Option<PathBuf>,
-    /// Where ranks run.
+    /// CPU binding of the ranks.
     #[command(flatten)]
     pub ranks: BindArgs,
-    /// Rounds into which each pattern is divided: the backends take turns round by round, and a write ends each round with
-    /// its sync; ratios of patterns with three rounds or more have intervals [default: 8 with several backends, else 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = TRUST)]
+    /// Rounds into which each pattern is divided: the backends take turns in each round, and first writes and rewrites end each round with a sync; ratios of
+    /// patterns with three rounds or more have confidence intervals [default: 8 with several backends, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = HEADING_CHECKS)]
     pub rounds: Option<u32>,
-    /// What is done with the time that the first pass leaves of T. auto: types are measured again, so that each pattern, type and
-    /// b_eff_io has a 95 % interval. rounds: patterns with fewer than three rounds, the long calls, are measured twice
-    /// again, so that the ratio of two backends in each type has one. off: the run ends. The values stay those of the first pass
-    /// [default: with T of 10 s or more auto with one backend, rounds with several; else off]
-    #[arg(long, value_enum, value_name = "HOW", help_heading = TRUST)]
+    /// Use of the time of T that remains after the first measurement. auto: types are repeated, so that each pattern, type and b_eff_io has
+    /// a 95 % confidence interval. rounds: patterns with fewer than three rounds (few long calls) are repeated twice, so that the ratio of two backends has a confidence interval for each type. off: the run ends. Values are always those of the first measurement [default: with T of 10 s or
+    /// more auto with one backend, rounds with several; else off]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = HEADING_CHECKS)]
     pub repeat: Option<RepeatPolicy>,
-    /// End the repeats when the interval of b_eff_io reaches no farther than this share of it and all types were measured three times, or as
-    /// often as T has time for; if it never does by the end of T, that is said
-    #[arg(long, value_name = "PERCENT", value_parser = percentage, help_heading = TRUST)]
+    /// End the repetitions when the half-width of the 95 % confidence interval of b_eff_io is at most this share of b_eff_io and each type was measured three times, or as often as T allows; a warning is issued if T ends first
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, help_heading = HEADING_CHECKS)]
     pub until: Option<f64>,
-    /// Record the time of every call: median, 99 %, 99.9 % and largest
-    #[arg(long, help_heading = TRUST)]
+    /// Record the time of every call: median, 99th and 99.9th percentile, maximum
+    #[arg(long, help_heading = HEADING_CHECKS)]
     pub latency: bool,
-    /// How much of the data is compared, outside the measured time: ring, what the last reads of each pattern left in memory and a
-    /// sample of the files; full, all reads and every byte of every file, before and after each access
-    #[arg(long, value_enum, value_name = "DEPTH", default_value = "ring", help_heading = TRUST)]
+    /// Amount of data verified, outside the timed region: sample, the buffers of the last reads of each pattern and a sample of the files;
+    /// full, all reads and every byte of every file, before and after each access
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "sample", help_heading = HEADING_CHECKS)]
     pub verify: Verify,
     /// Seed of the data; two runs with the same seed write the same bytes
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = TRUST)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = HEADING_CHECKS)]
     pub seed: u64,
-    /// Damage on purpose.
+    /// Fault injection.
     #[command(flatten)]
-    pub damage: DamageArgs,
-    /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and further views; without it only
-    /// stdout. {date} and {host} in it are filled in
-    #[arg(long, value_name = "PREFIX", value_parser = options::prefix(), help_heading = OUTPUT)]
+    pub faults: FaultInjectionArgs,
+    /// Write PREFIX.jsonl (journal, updated during the run), PREFIX.json and further formats; without it only stdout is written. {date} and
+    /// {host} are substituted
+    #[arg(long, value_name = "PREFIX", value_parser = options::output_prefix_parser(), help_heading = HEADING_OUTPUT)]
     pub out: Option<PathBuf>,
 }
 
-/// Damage on purpose, to prove that it is found.
+/// Fault injection, to test the verification.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct DamageArgs {
-    /// Damage the files between writing and reading, to prove that it is found
+pub struct FaultInjectionArgs {
+    /// Corrupt the files between writing and reading, to test the verification
     #[cfg(feature = "test-hooks")]
-    #[arg(long, value_enum, value_name = "DAMAGE", hide = true, help_heading = TRUST)]
-    pub inject: Option<Inject>,
-    /// When to damage; then one place of every pattern
+    #[arg(long, value_enum, value_name = "DAMAGE", hide = true, help_heading = HEADING_CHECKS)]
+    pub inject: Option<InjectedFault>,
+    /// When to inject the fault; then at one location of every pattern
     #[cfg(feature = "test-hooks")]
-    #[arg(long, value_enum, value_name = "MOMENT", hide = true, requires = "inject", help_heading = TRUST)]
-    pub inject_at: Option<InjectAt>,
+    #[arg(long, value_enum, value_name = "MOMENT", hide = true, requires = "inject", help_heading = HEADING_CHECKS)]
+    pub inject_at: Option<InjectionPoint>,
 }
 
-impl DamageArgs {
-    /// What was asked for, and when: only a program with test hooks can be.
+impl FaultInjectionArgs {
+    /// Requested fault and its time; None without the feature `test-hooks`.
     #[must_use]
-    pub fn asked(self) -> (Option<Inject>, Option<InjectAt>) {
+    pub fn requested(self) -> (Option<InjectedFault>, Option<InjectionPoint>) {
         #[cfg(feature = "test-hooks")]
         return (self.inject, self.inject_at);
         #[cfg(not(feature = "test-hooks"))]
@@ -210,26 +205,26 @@ pub struct PlanArgs {
     /// Number of ranks of the run
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub ranks: u64,
-    /// Assumed speed of all ranks together in bytes per second; decides the bytes and file sizes shown
+    /// Assumed bandwidth of all ranks together in bytes per second; determines the bytes and file sizes shown
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = rate)]
     pub rate: u64,
-    /// The plan as JSON instead of a table
+    /// Print the plan as JSON instead of a table
     #[arg(long)]
     pub json: bool,
-    /// What decides the plan.
+    /// Options that determine the plan.
     #[command(flatten)]
     pub measure: MeasureArgs,
-    /// How data moves.
+    /// How data is transferred.
     #[command(flatten)]
-    pub way: WayArgs,
-    /// Settings that few runs need.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = settings::of_plan, help = settings::help("plan"), help_heading = ACCESS)]
-    pub set: Vec<Setting>,
+    pub transfer: TransferArgs,
+    /// Less common settings.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = settings::parse_for_plan, help = settings::help("plan"), help_heading = HEADING_ACCESS)]
+    pub set: Vec<SettingOverride>,
 }
 
 /// Types that are rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rewrite {
+pub enum RewriteScope {
     /// Every type.
     All,
     /// Type 0 alone.
@@ -241,16 +236,16 @@ words! { Release:
     R1 = "1", "paper on balanced architectures: weighted means, T for each partition";
     R2_1 = "2.1", "program of December 2001: sqrt(write * read), T for all partitions";
 }
-words! { Rewrite:
+words! { RewriteScope:
     All = "all", "every type";
     Scatter = "scatter", "type 0 alone";
 }
 words! { Termination:
-    Geometric = "geometric", "growing batches, one common decision each";
-    PerCall = "per-call", "a decision after each call";
+    Geometric = "geometric", "growing batches, one agreement each";
+    PerCall = "per-call", "an agreement after each call";
 }
 words! { Verify:
-    Ring = "ring", "what the last reads of each pattern left in memory, and a sample of the files";
+    Sample = "sample", "buffers of the last reads of each pattern, and a sample of the files";
     Full = "full", "all reads, and every byte of every file";
 }
 words! { CollectivePolicy:
@@ -260,54 +255,54 @@ words! { CollectivePolicy:
     #[cfg(feature = "test-hooks")]
     UnsafeReadModifyWrite = "unsafe-read-modify-write", "";
 }
-words! { Buffers:
-    Cold = "cold", "memory that was not used just before";
-    Reused = "reused", "one window for all calls";
+words! { BufferPolicy:
+    Cold = "cold", "cache-cold memory, not used by recent calls";
+    Reused = "reused", "one buffer for all calls";
 }
 words! { RepeatPolicy:
-    Off = "off", "the run ends after the first pass";
-    Auto = "auto", "types are measured again until T is over, for intervals of values";
-    Rounds = "rounds", "patterns with fewer than three rounds are measured twice again, for intervals of ratios";
+    Off = "off", "the run ends after the first measurement";
+    Auto = "auto", "types are repeated until T has elapsed, for confidence intervals of values";
+    Rounds = "rounds", "patterns with fewer than three rounds are repeated twice, for confidence intervals of ratios";
 }
 words! { PreallocatePolicy:
-    Auto = "auto", "native where the file system can";
+    Auto = "auto", "native where the file system supports it";
     Native = "native", "blocks and length, by fallocate";
     Zeros = "zeros", "native, and zeros before chunks below a block";
-    Size = "size", "the length alone, by ftruncate";
-    Off = "off", "each write makes the file longer";
+    Size = "size", "length only, by ftruncate";
+    Off = "off", "no preallocation: each write extends the file";
 }
 #[cfg(feature = "test-hooks")]
-words! { Inject:
-    Flip = "flip", "one bit of one word is turned over";
+words! { InjectedFault:
+    Flip = "flip", "one bit of one word is flipped";
     OtherRank = "other-rank", "a chunk holds another rank's data";
     Stale = "stale", "a chunk holds the first write after the rewrite";
     Zero = "zero", "a chunk becomes zeros";
-    Hole = "hole", "a chunk goes out of the file";
-    Swap = "swap", "two places change their data";
-    Misplaced = "misplaced", "a chunk holds the data of another place";
+    Hole = "hole", "a chunk is punched out of the file";
+    Swap = "swap", "two chunks are swapped";
+    Misplaced = "misplaced", "a chunk holds the data of another offset";
 }
 #[cfg(feature = "test-hooks")]
-words! { InjectAt:
-    Write = "write", "on the way of the first write";
+words! { InjectionPoint:
+    Write = "write", "during the first write";
     AfterWrite = "after-write", "before the rewrite";
-    Rewrite = "rewrite", "on the way of the rewrite";
+    Rewrite = "rewrite", "during the rewrite";
     AfterRewrite = "after-rewrite", "before the read";
-    Read = "read", "on the way of the read";
+    Read = "read", "during the read";
     AfterRead = "after-read", "after the read";
 }
 
-/// The usual values; the others are settings.
-fn usual_room() -> impl TypedValueParser<Value = PreallocatePolicy> {
+/// The common values; the others are settings.
+fn preallocate_values() -> impl TypedValueParser<Value = PreallocatePolicy> {
     let usual = [PreallocatePolicy::Auto, PreallocatePolicy::Native, PreallocatePolicy::Off];
     PossibleValuesParser::new(usual.iter().filter_map(ValueEnum::to_possible_value))
         .try_map(|word| PreallocatePolicy::from_str(&word, false))
 }
 
-/// Bytes per second; `/s` may be written.
+/// Bytes per second, with an optional `/s`.
 pub(crate) fn rate(text: &str) -> Result<u64, String> {
-    let rate = options::size(text.strip_suffix("/s").unwrap_or(text))?;
+    let rate = options::parse_size(text.strip_suffix("/s").unwrap_or(text))?;
     if rate == 0 {
-        return Err("at 0 bytes per second nothing would ever be written; give the speed you expect, e.g. 1G".into());
+        return Err("at 0 bytes per second nothing would be written; give the expected bandwidth, e.g. 1G".into());
     }
     Ok(rate)
 }
@@ -316,17 +311,16 @@ pub(crate) fn rate(text: &str) -> Result<u64, String> {
 pub(crate) fn percentage(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
-        Ok(_) => Err("a share of the value is above 0% and at most 100%".into()),
+        Ok(_) => Err("the half-width must be above 0% and at most 100%".into()),
         Err(_) => Err(format!("'{text}' is not a number; write a percentage such as 5%")),
     }
 }
 
-/// A size, or a percentage of the free space.
 pub(crate) fn space_limit(text: &str) -> Result<SpaceLimit, String> {
     let Some(number) = text.strip_suffix('%') else {
-        return match options::size(text)? {
+        return match options::parse_size(text)? {
             0 => {
-                Err("without any space nothing can be written; give a size such as 200G or a percentage such as 80%"
+                Err("with a limit of 0 nothing can be written; give a size such as 200G or a percentage such as 80%"
                     .into())
             }
             bytes => Ok(SpaceLimit::Bytes(bytes)),
@@ -334,7 +328,7 @@ pub(crate) fn space_limit(text: &str) -> Result<SpaceLimit, String> {
     };
     match number.trim().parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(SpaceLimit::Percent(percent)),
-        Ok(_) => Err("a percentage of the free space is above 0% and at most 100%".into()),
+        Ok(_) => Err("a percentage of the free space must be above 0% and at most 100%".into()),
         Err(_) => Err(format!("'{number}' is not a number; write a percentage such as 80% or a size such as 200G")),
     }
 }
@@ -352,30 +346,30 @@ pub(crate) fn partitions(text: &str) -> Result<Partitions, String> {
             format!("'{word}' is not a number of ranks; write `all`, `small,medium,all`, or a list such as 1,4,16")
         })?;
         if size == 0 {
-            return Err("a partition of 0 ranks measures nothing; sizes begin at 1".into());
+            return Err("a partition must have at least 1 rank".into());
         }
         if sizes.contains(&size) {
-            return Err(format!("the partition of {size} ranks is listed twice; name each size once"));
+            return Err(format!("the partition of {size} ranks is listed twice; list each size once"));
         }
         sizes.push(size);
     }
     Ok(Partitions::List(sizes))
 }
 
-pub(crate) const IO: &str = concat!(
+pub(crate) const IO_EXAMPLES: &str = concat!(
     "Examples:
-  A value that may be compared with other systems (release 1: 15 minutes):
+  A value that is comparable with other systems (release 1: 15 minutes):
       mpirun -n 16 beff-raw io -T 15m --path /scratch --out scratch
-  MPI-IO beside the kernel's interfaces, past the page cache where possible:
+  MPI-IO beside the kernel's interfaces, with direct I/O where possible:
       mpirun -n 4 beff-raw io --backend mpiio,posix,uring --direct auto --depth 64 --path /scratch
-  As release 2.1 did it, half an hour for each of its three partitions, with hints:
+  By the definition of release 2.1, half an hour for each of its three partitions, with hints:
       mpirun -n 64 beff-raw io --release 2.1 -T 90m --hints hints.txt --path /scratch
 
 ",
     common_help!()
 );
 
-pub(crate) const PLAN: &str = concat!(
+pub(crate) const PLAN_EXAMPLES: &str = concat!(
     "Examples:
   Schedule and sizes of the default run on 4 ranks:
       beff-raw plan --ranks 4

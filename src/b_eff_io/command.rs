@@ -10,45 +10,46 @@ use super::plan::space::PartitionSpace;
 use super::records::{JournalLine, Manifest, PartitionRecord, RunResult};
 use super::report::suffixes;
 use super::run::drivers::driver_options;
-use super::run::state::Run;
-use super::run::whole::execute;
-use crate::frame::command::binding::bind_and_look;
-use crate::frame::command::finish::{conduct, Files};
-use crate::frame::command::observer::Collector;
-use crate::frame::command::progress::pace;
-use crate::frame::command::start::{Early, Ready};
-use crate::frame::command::{directory, known_backends, start};
+use super::run::execute::execute;
+use super::run::state::RunState;
+use crate::frame::command::binding::bind_and_survey;
+use crate::frame::command::finish::{measure_and_report, MeasuredFiles};
+use crate::frame::command::observer::ResultCollector;
+use crate::frame::command::progress::remaining;
+use crate::frame::command::start::{CommandError, MeasurementSetup};
+use crate::frame::command::{backend_capabilities, directory, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
-use crate::frame::report::{Level, Views};
-use crate::frame::run::Observer;
-use crate::frame::system::storage::is_space_untold;
+use crate::frame::report::{DetailLevel, Views};
+use crate::frame::run::RunObserver;
+use crate::frame::system::storage::is_space_unknown;
 use crate::frame::system::survey::{io_layer, Survey};
 use crate::frame::units::{count, format_seconds, format_size};
 
-/// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
+/// Runs the command. Every rank returns the same exit code; rank 0 alone reports the cause.
 ///
 /// # Errors
-/// What ended the run before a result could be made.
+/// The cause that ended the run before there was a result.
 pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
-    start::under_mpi(|universe, world| {
-        // Rank 0 reads command line and hints file for all, so that every rank runs with the same configuration.
-        let config = start::from_root(world, "configuration", || args.config(&known_backends()))?;
+    start::run_under_mpi(|universe, world| {
+        // Rank 0 reads the command line and the hints file for all, so that every rank has the same configuration.
+        let config = start::broadcast_from_root(world, "configuration", || args.config(&backend_capabilities()))?;
         measure(universe, world, &config, args)
     })
 }
 
-fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> Result<Exit, Early> {
-    let survey = bind_and_look(world, config.bind)?;
-    let storage = start::storage_below(world, &config.path)?;
-    let plan = start::step(world, "plan", || make_plan(config, &survey, &storage, world.size()))?;
-    let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, config.latency)?;
+fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> Result<Exit, CommandError> {
+    let survey = bind_and_survey(world, config.bind)?;
+    let storage = start::survey_storage(world, &config.path)?;
+    let plan = start::collective_step(world, "plan", || build_plan(config, &survey, &storage, world.size()))?;
+    let MeasurementSetup { costs, interrupt, machine } =
+        start::prepare_measurement(universe, world, &survey, config.latency)?;
 
     let title = || format!("b_eff_io on {} ranks", world.size());
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
     let (run_dir, outputs) =
-        directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
+        directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
     let collector = machine.map(|machine| {
         let manifest = Manifest {
             mpi_io_layer: io_layer(&machine.mpi_library, &machine.environment),
@@ -57,44 +58,46 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
             run_dir: run_dir.path().display().to_string(),
             period_bytes: plan.period_bytes,
         };
-        let result = RunResult::new(config.clone(), manifest, costs, partitions(&plan));
-        Collector::new(result, outputs, progress).judged_by(super::values::judgement)
+        let result = RunResult::new(config.clone(), manifest, costs, partition_records(&plan));
+        ResultCollector::new(result, outputs, progress).with_evaluator(super::values::repetition_needs)
     });
-    let work = |observer: &mut dyn Observer<JournalLine>| {
-        let not_run = start::leave_out(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
-        let mut run = start::step(world, "memory", || {
-            Run::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
+    let work = |observer: &mut dyn RunObserver<JournalLine>| {
+        let not_run =
+            start::skip_unavailable_backends(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
+        let mut run = start::collective_step(world, "memory", || {
+            RunState::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
         start::announce(world, &args.progress, || announce(config, world.size(), run.all_seconds));
-        Ok(start::or_abort(execute(&mut run)))
+        Ok(start::unwrap_or_abort(execute(&mut run)))
     };
-    let files = Files { run_dir: &run_dir, keep: config.keep_files };
-    conduct(world, Some(files), collector, work, |result, derived, place| {
-        result.sheet(derived, Level::of(args.full, args.details), place).into()
+    let files = MeasuredFiles { run_dir: &run_dir, keep: config.keep_files };
+    measure_and_report(world, Some(files), collector, work, |result, derived, place| {
+        result.sheet(derived, DetailLevel::of(args.full, args.details), place).into()
     })
 }
 
-/// What a user who waits wants to know.
+/// Line that announces the expected duration.
 fn announce(config: &Config, ranks: u64, seconds: f64) -> String {
-    let (backends, time, end) = (config.backends.join(", "), format_seconds(seconds.ceil()), pace::end_in(seconds));
+    let (backends, time, end) =
+        (config.backends.join(", "), format_seconds(seconds.ceil()), remaining::end_time(seconds));
     let ranks = count(ranks, "rank");
-    format!("b_eff_io on {ranks}, {backends}: about {time} of measuring, until about {end}")
+    format!("b_eff_io on {ranks}, {backends}: about {time} of measurement, until about {end}")
 }
 
-fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {
+fn build_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {
     let writing = writing_backends(config);
     let limit = config.space_limit.bytes(storage.free_bytes);
-    let is_untold = is_space_untold(storage);
+    let is_untold = is_space_unknown(storage);
     if writing > 0 && is_untold && !matches!(config.space_limit, SpaceLimit::Bytes(_)) {
         return Err(UsageError::new(
-            format!("{} under {} does not tell its free space", storage.fs_type, storage.path),
-            "Give --space as a number of bytes that are there.",
+            format!("{} under {} does not report its free space", storage.fs_type, storage.path),
+            "Give --space in bytes, no more than are available.",
         )
         .into());
     }
     if writing > 0 && !is_untold && limit > storage.free_bytes {
         return Err(UsageError::new(
-            format!("--space asks for {limit} bytes, but only {} are free under {}", storage.free_bytes, storage.path),
+            format!("--space requests {limit} bytes, but only {} are free under {}", storage.free_bytes, storage.path),
             "Give a smaller --space or another --path.",
         )
         .into());
@@ -110,30 +113,29 @@ fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u
     let plan = RunPlan::new(config, &facts)
         .map_err(|e| UsageError::new(e.to_string(), "`beff-raw plan` shows what would fit."))?;
     check_memory(&plan, config, survey.memory_per_rank_bytes)?;
-    check_peers(config, ranks)?;
+    check_rank_options(config, ranks)?;
     Ok(plan)
 }
 
-/// Refuses what only other ranks would heed.
-fn check_peers(config: &Config, ranks: u64) -> Result<(), UsageError> {
+fn check_rank_options(config: &Config, ranks: u64) -> Result<(), UsageError> {
     if let Some(wanted) = config.aggregators.filter(|wanted| *wanted > ranks) {
         return Err(UsageError::new(
-            format!("--aggregators {wanted}: only {ranks} were started that could move data"),
-            "Give no more than there are ranks, or leave it out: then all of them do.",
+            format!("--aggregators {wanted}: only {ranks} ranks were started"),
+            "Give at most the number of ranks, or omit the option: then all ranks are aggregators.",
         ));
     }
     if ranks == 1 && config.exchange != ExchangePolicy::Auto {
         return Err(UsageError::new(
-            "--set exchange has no effect: one rank alone exchanges nothing",
-            "Leave it out, or start more ranks.",
+            "--set exchange has no effect: one rank alone has no exchange",
+            "Omit it, or start more ranks.",
         ));
     }
     Ok(())
 }
 
-/// Refuses calls and domains that no rank has the memory for: it would be ended in the middle, or swap. Equal on all ranks.
+/// Rejects calls and domains that exceed the memory of a rank, which would be killed during the run, or swap. Equal on all ranks.
 fn check_memory(plan: &RunPlan, config: &Config, memory_per_rank_bytes: u64) -> Result<(), UsageError> {
-    // Rings of neighbours are theirs, pages of files the page cache's.
+    // Buffers of neighbours are counted at their owners, mapped files belong to the page cache.
     let needed = plan.rank_memory.own_bytes;
     if needed <= memory_per_rank_bytes {
         return Ok(());
@@ -150,12 +152,11 @@ fn check_memory(plan: &RunPlan, config: &Config, memory_per_rank_bytes: u64) -> 
     ))
 }
 
-/// The partitions as they are written into the result.
-fn partitions(plan: &RunPlan) -> Vec<PartitionRecord> {
+fn partition_records(plan: &RunPlan) -> Vec<PartitionRecord> {
     let record = |p: &PartitionSpace| PartitionRecord {
         ranks: p.ranks,
         m_part_bytes: p.m_part_bytes,
-        m_part_wanted_bytes: p.m_part_wanted_bytes,
+        m_part_defined_bytes: p.m_part_defined_bytes,
         space_bytes: p.space_bytes,
         time_seconds: plan.partition_seconds,
     };
@@ -165,39 +166,40 @@ fn partitions(plan: &RunPlan) -> Vec<PartitionRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::b_eff_io::records::{Ended, RunResult};
+    use crate::b_eff_io::records::{RunResult, StopReason};
     use crate::b_eff_io::report::fixtures;
-    use crate::frame::benchmark::of_words;
-    use crate::frame::command::finish::exit_of;
+    use crate::frame::benchmark::options_from_words;
+    use crate::frame::command::finish::exit_code;
     use crate::frame::error::Exit;
-    use crate::frame::records::Outcome;
+    use crate::frame::records::RunOutcome;
 
     #[test]
     fn a_run_in_which_all_was_refused_is_no_measurement() {
         let refuse = |result: &mut RunResult, from: usize| {
             for p in &mut result.patterns[from..] {
-                (p.ended, p.calls) = (Ended::NotRun("no".into()), 0);
+                (p.ended, p.calls) = (StopReason::NotRun("no".into()), 0);
             }
         };
         let mut result = fixtures::ladder();
         result.errors.clear();
-        assert_eq!(exit_of(&result), Exit::Ok);
+        assert_eq!(exit_code(&result), Exit::Ok);
         refuse(&mut result, 1);
-        assert_eq!(exit_of(&result), Exit::Ok, "one pattern was run");
+        assert_eq!(exit_code(&result), Exit::Ok, "one pattern was run");
         refuse(&mut result, 0);
-        assert_eq!(exit_of(&result), Exit::Usage);
-        result.ending.outcome = Outcome::Interrupted;
-        assert_eq!(exit_of(&result), Exit::Interrupted, "what comes next is not known");
-        result.ending.outcome = Outcome::Complete;
+        assert_eq!(exit_code(&result), Exit::Usage);
+        result.ending.outcome = RunOutcome::Interrupted;
+        assert_eq!(exit_code(&result), Exit::Interrupted, "the rest of the run is unknown");
+        result.ending.outcome = RunOutcome::Complete;
         result.errors = fixtures::failed().errors;
-        assert_eq!(exit_of(&result), Exit::Failure);
+        assert_eq!(exit_code(&result), Exit::Failure);
     }
 
     #[test]
     fn what_needs_other_ranks_is_refused_without_them() {
         let check = |options: &str, ranks: u64| {
-            let config = of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap();
-            check_peers(&config, ranks).map_err(|error| error.cause)
+            let config =
+                options_from_words::<IoArgs>(options.split_whitespace()).config(&backend_capabilities()).unwrap();
+            check_rank_options(&config, ranks).map_err(|error| error.cause)
         };
         assert_eq!(check("--backend uring --aggregators 3 --set exchange=messages", 3), Ok(()));
         assert!(check("--backend uring --aggregators 4", 3).unwrap_err().contains("--aggregators 4: only 3"));
@@ -207,7 +209,8 @@ mod tests {
     #[test]
     fn what_no_rank_has_the_memory_for_is_refused() {
         let check = |options: &str| {
-            let config = of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap();
+            let config =
+                options_from_words::<IoArgs>(options.split_whitespace()).config(&backend_capabilities()).unwrap();
             let facts = Facts {
                 ranks: 2,
                 ranks_of_first_host: 2,

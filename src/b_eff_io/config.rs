@@ -1,4 +1,4 @@
-//! What will run: validated, immutable, written into every result.
+//! Configuration of a run: validated, immutable, recorded in every result.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 
-/// Which published definition of b_eff_io sets the schedule, the default partitions and the validity.
-/// The values of all three are always computed from the one measurement.
+/// Published definition of b_eff_io that determines the schedule, the default partitions and the validity. The values of all three are
+/// always computed from the same measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Release {
     /// Euro-Par 2000 paper.
@@ -26,7 +26,7 @@ pub enum Release {
 }
 
 impl Release {
-    /// The name as it is typed and printed.
+    /// Name on the command line and in output.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,27 +37,27 @@ impl Release {
     }
 }
 
-/// How a time-driven loop finds its end.
+/// How a time-driven loop ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Termination {
-    /// Batches grow geometrically; one common decision per batch.
+    /// Batches grow geometrically; one agreement per batch.
     Geometric,
-    /// Barrier, clock at the root and broadcast after every call, as release 2.1 did.
+    /// Barrier, clock at the root and broadcast after every call, as in release 2.1.
     PerCall,
 }
 
-/// How much of the data is looked at after the clock has stopped.
+/// Amount of data verified outside the measured time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verify {
-    /// What the last reads of each pattern left in memory, and after each pattern a sample of its bytes in the file.
-    Ring,
-    /// All that reads leave in memory, and untimed passes over every byte of every file, by another rank than the writer.
+    /// Buffers of the last reads of each pattern, and after each pattern a sample of its bytes in the file.
+    Sample,
+    /// Buffers of all reads, and untimed passes over every byte of every file, by another rank than the writer.
     Full,
 }
 
-/// How the drivers without collective calls do collective patterns.
+/// How drivers without collective calls run collective patterns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CollectivePolicy {
@@ -68,53 +68,53 @@ pub enum CollectivePolicy {
     Independent,
     /// Exchange, then aligned domains.
     TwoPhase,
-    /// Plain read-modify-write of shared sectors: loses data, for tests of the verification.
+    /// Plain read-modify-write of shared sectors: loses data; for tests of the verification.
     UnsafeReadModifyWrite,
 }
 
-/// Memory of the calls.
+/// Transfer buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Buffers {
-    /// Each call has memory that was not used just before.
+pub enum BufferPolicy {
+    /// Each call uses cache-cold memory, not used by recent calls.
     #[default]
     Cold,
     /// One window for all calls of a pattern.
     Reused,
 }
 
-/// Room in a new file before direct writes make it longer.
+/// Preallocation of a new file before direct writes extend it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreallocatePolicy {
-    /// Blocks by fallocate; where the file system refuses, none, which is told. Nor for chunks above a block that are written in parts of
-    /// blocks, in a file or a segment of one rank.
+    /// Blocks by fallocate; none, which is reported, if the file system rejects it. None for chunks larger than a block that are written in
+    /// parts of blocks, in a file or a segment of one rank.
     Auto,
-    /// Blocks by fallocate; a pattern is not run where the file system refuses.
+    /// Blocks by fallocate; a pattern is not run if the file system rejects it.
     Native,
-    /// As native, and zeros into the blocks of chunks that are smaller.
+    /// As native, and zeros are written into the blocks of chunks smaller than a block.
     Zeros,
-    /// The length alone, by ftruncate.
+    /// Length only, by ftruncate.
     Size,
-    /// No room: each write makes the file longer.
+    /// None: each write extends the file.
     Off,
 }
 
-/// Results of before room was made.
-fn no_room() -> PreallocatePolicy {
+/// For results recorded before preallocation was introduced.
+fn no_preallocation() -> PreallocatePolicy {
     PreallocatePolicy::Off
 }
 
-/// What is done with the time that the first pass leaves.
+/// Use of the time that remains after the first measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepeatPolicy {
-    /// Nothing: the run ends.
+    /// The run ends.
     #[default]
     Off,
-    /// Types are measured again until T is over, so that values have intervals.
+    /// Types are repeated until T has elapsed, so that values have confidence intervals.
     Auto,
-    /// Patterns with fewer than three rounds are measured twice again, so that ratios of backends have intervals.
+    /// Patterns with fewer than three rounds are repeated twice, so that ratios of backends have confidence intervals.
     Rounds,
 }
 
@@ -122,7 +122,7 @@ pub enum RepeatPolicy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExchangePolicy {
-    /// Shared memory where it can be, else messages.
+    /// Shared memory where possible, else messages.
     #[default]
     Auto,
     /// Shared memory, or an error.
@@ -131,45 +131,45 @@ pub enum ExchangePolicy {
     Messages,
 }
 
-/// Deliberate damage to the files between writing and reading, to prove that it is found.
+/// Fault injected into the files between writing and reading, to test the verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Inject {
-    /// One bit of one word is turned over.
+pub enum InjectedFault {
+    /// One bit of one word is flipped.
     Flip,
-    /// A chunk is replaced by what another rank would have written.
+    /// A chunk is replaced by the data of another rank.
     OtherRank,
-    /// A chunk holds what the first write wrote, after the rewrite.
+    /// A chunk holds the data of the first write after the rewrite.
     Stale,
     /// A chunk becomes zeros.
     Zero,
-    /// The bytes of a chunk go out of the file, which keeps its length.
+    /// A chunk is punched out of the file, which keeps its length.
     Hole,
-    /// Two places change their data.
+    /// Two chunks are swapped.
     Swap,
-    /// A chunk holds what belongs 4096 bytes further on in the same stream.
+    /// A chunk holds the data that belongs 4096 bytes further on in the same stream.
     Misplaced,
 }
 
-/// When damage is done, to one place of every pattern.
+/// When a fault is injected, at one location of every pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum InjectAt {
-    /// On the way of the first write: before anybody looks at it.
+pub enum InjectionPoint {
+    /// During the first write, before any verification.
     Write,
-    /// At rest between first write and rewrite.
+    /// In the file, between first write and rewrite.
     AfterWrite,
-    /// On the way of the rewrite.
+    /// During the rewrite.
     Rewrite,
-    /// At rest between rewrite and read.
+    /// In the file, between rewrite and read.
     AfterRewrite,
-    /// On the way of the read: in memory, when it returns.
+    /// During the read: in memory, when it returns.
     Read,
-    /// At rest, after the read of the pattern.
+    /// In the file, after the read of the pattern.
     AfterRead,
 }
 
-/// Partition sizes as the user asks for them.
+/// Requested partition sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partitions {
@@ -181,49 +181,49 @@ pub enum Partitions {
     List(#[schemars(inner(range(min = 1)))] Vec<u64>),
 }
 
-/// How much of the storage all files of a run may take together.
+/// Limit of the storage space for all files of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpaceLimit {
-    /// This many bytes.
+    /// Bytes.
     Bytes(u64),
-    /// This share of what is free when the run starts; above 0, at most 100.
+    /// Share of the space that is free at the start of the run; above 0, at most 100.
     Percent(#[schemars(extend("exclusiveMinimum" = 0, "maximum" = 100))] f64),
 }
 
 impl SpaceLimit {
-    /// The limit in bytes when `free_bytes` are free. An absolute limit may be larger than that: the caller compares.
+    /// Limit in bytes if `free_bytes` are free. An absolute limit may exceed that: the caller compares.
     #[must_use]
     pub fn bytes(self, free_bytes: u64) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,
-            // Rounded down; a float is exact enough for a share of the free space.
+            // Rounded down; f64 is precise enough for a share of the free space.
             Self::Percent(percent) => ((free_bytes as f64 * (percent / 100.0)) as u64).min(free_bytes),
         }
     }
 }
 
-/// Results of before rounds existed.
+/// For results recorded before rounds were introduced.
 fn one_round() -> u32 {
     1
 }
 
-/// Everything that decides what is measured and how.
+/// All settings that determine what is measured and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Config {
-    /// Definition of schedule, default partitions and validity. All three values are computed whatever it is.
+    /// Definition of schedule, default partitions and validity. All three values are always computed.
     pub release: Release,
     /// Scheduled time T; of one partition (0.5, 1) or of all of them (2.1). Per backend.
     pub time_seconds: f64,
-    /// Backends in the order they take turns, by name.
+    /// Names of the backends, in the order of their turns.
     pub backends: Vec<String>,
-    /// Directory under which the run directory is made.
+    /// Directory in which the run directory is created.
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
     pub path: PathBuf,
-    /// Name of the run directory, which is its owner's alone (mode 0700); None: made from time and process id.
+    /// Name of the run directory (mode 0700); None: derived from time and process id.
     pub run_dir: Option<String>,
-    /// The measured files stay.
+    /// The measured files are kept.
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
@@ -237,55 +237,56 @@ pub struct Config {
     pub full_rewrite: bool,
     /// Type 1 uses the shared file pointer; false: a strided view, one chunk per collective call.
     pub shared_pointer: bool,
-    /// Memory of the unit one rank runs on; None: found out.
+    /// Memory available to one rank; None: detected.
     pub memory_per_process_bytes: Option<u64>,
-    /// Limit for all files of the run together.
+    /// Space limit for all files of the run.
     pub space_limit: SpaceLimit,
-    /// The segments of types 3 and 4 are rounded up to a multiple of this.
+    /// Segments of types 3 and 4 are rounded up to a multiple of this.
     pub segment_multiple_bytes: u64,
-    /// End of the time-driven loops.
+    /// Termination of the time-driven loops.
     pub termination: Termination,
     /// Depth of verification.
     pub verify: Verify,
-    /// Direct I/O of the backends that can choose.
+    /// Direct I/O of the backends that support it.
     pub direct: DirectPolicy,
-    /// Operations in flight at most (uring); None: found by calibration, for each chunk size (`queue_calibrations`).
+    /// Maximum number of operations in flight (uring); None: by calibration for each chunk size (`queue_calibrations`).
     #[serde(default)]
     pub queue_depth: Option<u32>,
-    /// What is done about the page cache.
+    /// Page-cache policy.
     #[serde(default)]
     pub cache: CachePolicy,
     /// Collective patterns of posix and uring.
     #[serde(default)]
     pub collective: CollectivePolicy,
-    /// Ranks that move data in a two-phase transfer; None: all of the partition.
+    /// Number of aggregators in a two-phase transfer; None: all ranks of the partition.
     #[serde(default)]
     pub aggregators: Option<u64>,
-    /// Bytes one aggregator moves in one step; None: the default of the drivers.
+    /// Bytes that one aggregator transfers in one step; None: default of the drivers.
     #[serde(default)]
     pub domain_bytes: Option<u64>,
     /// Exchange of two-phase transfers.
     #[serde(default)]
     pub exchange: ExchangePolicy,
-    /// Room before direct first writes (posix, uring).
-    #[serde(default = "no_room")]
+    /// Preallocation before direct first writes (posix, uring).
+    #[serde(default = "no_preallocation")]
     pub preallocate: PreallocatePolicy,
-    /// Memory of the calls.
+    /// Transfer buffer.
     #[serde(default)]
-    pub buffers: Buffers,
+    pub buffers: BufferPolicy,
     /// Rounds into which each pattern is divided, so that several backends take turns within it; 1: one after the other.
     #[serde(default = "one_round")]
     pub rounds: u32,
-    /// What is done with the time that the first pass leaves.
+    /// Use of the time that remains after the first measurement.
     #[serde(default)]
     pub repeat: RepeatPolicy,
-    /// Repeats end when the interval of b_eff_io reaches no farther than this share of it, in percent; None: when T is over.
+    /// Repetitions end when the half-width of the confidence interval of b_eff_io is at most this share of it, in percent; None: when T has
+    /// elapsed.
     #[serde(default)]
     pub until_percent: Option<f64>,
     /// The time of every call is recorded.
     #[serde(default)]
     pub latency: bool,
-    /// What is done about ranks that may run on several CPUs.
+    /// Binding of ranks that may run on several CPUs.
     #[serde(default)]
     pub bind: BindPolicy,
     /// Files are opened with MPI_MODE_UNIQUE_OPEN.
@@ -294,19 +295,20 @@ pub struct Config {
     pub hints: Vec<HintRule>,
     /// Seed of the data.
     pub seed: u64,
-    /// Damage on purpose, for tests of the verification; None: none.
-    pub inject: Option<Inject>,
-    /// When the damage is done, to one place of every pattern; None: once in each file, between rewrite and read.
+    /// Fault injection, for tests of the verification; None: off.
+    pub inject: Option<InjectedFault>,
+    /// When the fault is injected, at one location of every pattern; None: once in each file, between rewrite and read.
     #[serde(default)]
-    pub inject_at: Option<InjectAt>,
+    pub inject_at: Option<InjectionPoint>,
 }
 
 impl Config {
-    /// True if some writes of some backend may bypass the page cache at offsets of their own.
+    /// True if a backend may write directly at offsets of its own.
     #[must_use]
     pub fn may_be_direct(&self) -> bool {
-        let may =
-            |name: &String| backends::can(name, |row| row.can_preallocate) && self.direct.of(name) != DirectPolicy::Off;
+        let may = |name: &String| {
+            backends::supports(name, |row| row.can_preallocate) && self.direct.of(name) != DirectPolicy::Off
+        };
         self.backends.iter().any(may)
     }
 }

@@ -3,20 +3,20 @@ use std::sync::LazyLock;
 
 use super::*;
 use crate::b_eff_io::config::SpaceLimit;
-use crate::frame::benchmark::of_words;
-use crate::frame::command::known_backends;
+use crate::frame::benchmark::options_from_words;
+use crate::frame::command::backend_capabilities;
 
-static KNOWN: LazyLock<Vec<KnownBackend<'static>>> = LazyLock::new(known_backends);
+static KNOWN: LazyLock<Vec<BackendCapabilities<'static>>> = LazyLock::new(backend_capabilities);
 
 fn config(options: &str) -> Result<Config, UsageError> {
     match options.strip_prefix("plan ") {
-        Some(options) => of_words::<PlanArgs>(options.split_whitespace()).config(&KNOWN),
-        None => of_words::<IoArgs>(options.split_whitespace()).config(&KNOWN),
+        Some(options) => options_from_words::<PlanArgs>(options.split_whitespace()).config(&KNOWN),
+        None => options_from_words::<IoArgs>(options.split_whitespace()).config(&KNOWN),
     }
 }
 
 /// Asserts that the options are refused, with every part in the message.
-fn refused(options: &str, parts: &[&str]) {
+fn assert_refused(options: &str, parts: &[&str]) {
     let error = config(options).unwrap_err();
     assert!(!error.cause.is_empty() && error.next_step.ends_with('.'), "{error}");
     for part in parts {
@@ -40,41 +40,44 @@ fn defaults_depend_on_the_release() {
 
 #[test]
 fn backends_are_known_and_named_once() {
-    refused("--backend mpio", &["'mpio'", "mpiio, posix, uring, mmap, null"]);
-    refused("--backend posix,", &["''", "Choose from"]);
-    refused("--backend posix,uring,posix", &["'posix'", "twice"]);
+    assert_refused("--backend mpio", &["'mpio'", "mpiio, posix, uring, mmap, null"]);
+    assert_refused("--backend posix,", &["''", "Choose from"]);
+    assert_refused("--backend posix,uring,posix", &["'posix'", "twice"]);
     assert_eq!(config("--backend uring,mpiio").unwrap().backends, ["uring", "mpiio"]);
 }
 
 #[test]
 fn direct_cannot_be_required_of_all() {
-    refused("--direct required", &["mpiio cannot", "posix, uring", "--direct auto"]);
-    refused("--direct required --backend null", &["null cannot"]);
-    refused("--direct required --backend posix,mmap", &["mmap cannot", "posix, uring"]);
-    refused("--direct required --backend posix,null,mpiio", &["null, mpiio cannot"]);
+    assert_refused("--direct required", &["mpiio cannot", "posix, uring", "--direct auto"]);
+    assert_refused("--direct required --backend null", &["null cannot"]);
+    assert_refused("--direct required --backend posix,mmap", &["mmap cannot", "posix, uring"]);
+    assert_refused("--direct required --backend posix,null,mpiio", &["null, mpiio cannot"]);
     assert_eq!(config("--direct required --backend uring,posix").unwrap().direct, DirectPolicy::Required);
     assert_eq!(config("--direct auto").unwrap().direct, DirectPolicy::Auto);
 }
 
 #[test]
 fn options_without_effect_are_refused() {
-    refused("--depth 8", &["--depth", "--backend mpiio", "uring"]);
-    refused("--set unique-open=on --backend posix,uring", &["--set unique-open", "posix,uring", "mpiio"]);
-    refused("--hints nowhere --backend posix", &["--hints", "no effect"]);
+    assert_refused("--depth 8", &["--depth", "--backend mpiio", "uring"]);
+    assert_refused("--set unique-open=on --backend posix,uring", &["--set unique-open", "posix,uring", "mpiio"]);
+    assert_refused("--hints nowhere --backend posix", &["--hints", "no effect"]);
     assert_eq!(config("--depth 8 --backend mpiio,uring").unwrap().queue_depth, Some(8));
     assert!(config("--set unique-open=on").unwrap().unique_open);
 }
 
 #[test]
 fn options_about_types_need_such_a_type() {
-    refused("--set shared-pointer=off --types 0,2", &["--set shared-pointer", "--types 0,2", "uses it: 1"]);
-    refused(
+    assert_refused("--set shared-pointer=off --types 0,2", &["--set shared-pointer", "--types 0,2", "uses it: 1"]);
+    assert_refused(
         "--set shared-pointer=off --backend posix,uring,mmap",
         &["--set shared-pointer", "posix,uring,mmap", "uses it: mpiio"],
     );
-    refused("plan --ranks 2 --set shared-pointer=off --backend null", &["--set shared-pointer", "--backend null"]);
+    assert_refused(
+        "plan --ranks 2 --set shared-pointer=off --backend null",
+        &["--set shared-pointer", "--backend null"],
+    );
     assert!(!config("--set shared-pointer=off --backend posix,mpiio --types 1").unwrap().shared_pointer);
-    refused("--set segment-multiple=4M --types 0,2", &["--set segment-multiple", "--types 0,2", "3, 4"]);
+    assert_refused("--set segment-multiple=4M --types 0,2", &["--set segment-multiple", "--types 0,2", "3, 4"]);
     assert!(config("--set segment-multiple=4M --types 0,3").is_ok());
     assert!(config("--set segment-multiple=1M --types 0").is_ok());
 }
@@ -83,29 +86,35 @@ fn options_about_types_need_such_a_type() {
 fn options_about_two_phases_need_such_transfers() {
     for option in ["--aggregators 2", "--domain 1M", "--set exchange=messages", "--collective two-phase"] {
         let name = option.split(if option.starts_with("--set") { '=' } else { ' ' }).next().unwrap();
-        refused(option, &[name, "--backend mpiio", "posix, uring"]);
-        refused(&format!("{option} --backend mmap,null"), &[name, "--backend mmap,null"]);
-        refused(&format!("{option} --backend posix --types 2,3"), &[name, "--types 2,3"]);
+        assert_refused(option, &[name, "--backend mpiio", "posix, uring"]);
+        assert_refused(&format!("{option} --backend mmap,null"), &[name, "--backend mmap,null"]);
+        assert_refused(&format!("{option} --backend posix --types 2,3"), &[name, "--types 2,3"]);
         let two_phase = if name == "--collective" { "" } else { " --collective two-phase" };
         assert!(config(&format!("{option}{two_phase} --backend mpiio,posix")).is_ok(), "{option}");
     }
     for option in ["--aggregators 2", "--set exchange=shared-memory"] {
-        refused(&format!("{option} --collective two-phase --backend posix --types 2,4"), &["--types 2,4", "0, 1"]);
+        assert_refused(
+            &format!("{option} --collective two-phase --backend posix --types 2,4"),
+            &["--types 2,4", "0, 1"],
+        );
     }
     assert!(config("--domain 1M --collective two-phase --backend posix --types 2,4").is_ok());
     for option in ["--aggregators 2", "--domain 1M", "--set exchange=messages"] {
         let name = option.split(if option.starts_with("--set") { '=' } else { ' ' }).next().unwrap();
-        // Buffered, they are independent unless it is said otherwise.
-        refused(&format!("{option} --backend posix"), &[name, "--collective two-phase"]);
-        refused(&format!("{option} --backend uring --direct off"), &[name, "--direct auto"]);
-        refused(&format!("{option} --backend uring --collective independent"), &[name, "no transfer has two phases"]);
+        // Buffered transfers are independent by default.
+        assert_refused(&format!("{option} --backend posix"), &[name, "--collective two-phase"]);
+        assert_refused(&format!("{option} --backend uring --direct off"), &[name, "--direct auto"]);
+        assert_refused(
+            &format!("{option} --backend uring --collective independent"),
+            &[name, "no transfer has two phases"],
+        );
         assert!(config(&format!("{option} --backend uring")).is_ok(), "{option}");
         assert!(config(&format!("{option} --backend posix --direct auto")).is_ok(), "{option}");
     }
 }
 
 #[test]
-fn room_needs_writes_that_may_be_direct() {
+fn preallocation_needs_writes_that_may_be_direct() {
     assert_eq!(config("").unwrap().preallocate, PreallocatePolicy::Auto);
     for (word, policy) in [
         ("native", PreallocatePolicy::Native),
@@ -120,21 +129,24 @@ fn room_needs_writes_that_may_be_direct() {
             _ => ("--preallocate", format!("--preallocate {word}")),
         };
         for backends in ["mpiio", "mmap,null", "mpiio,mmap"] {
-            refused(&format!("{option} --backend {backends}"), &[name, backends, "posix, uring"]);
+            assert_refused(&format!("{option} --backend {backends}"), &[name, backends, "posix, uring"]);
         }
-        // Through the page cache unless it is said otherwise.
-        refused(&format!("{option} --backend posix"), &[name, "no write is direct", "--direct auto"]);
-        refused(&format!("{option} --backend uring,posix --direct off"), &["no write is direct"]);
+        // Buffered by default.
+        assert_refused(&format!("{option} --backend posix"), &[name, "no write is direct", "--direct auto"]);
+        assert_refused(&format!("{option} --backend uring,posix --direct off"), &["no write is direct"]);
         for rest in ["uring", "posix,uring", "posix --direct auto", "mpiio,posix --direct auto"] {
             assert_eq!(config(&format!("{option} --backend {rest}")).unwrap().preallocate, policy, "{rest}");
         }
     }
     assert!(config("--preallocate auto --backend mpiio").is_ok());
-    refused("--preallocate off --set preallocate=size --backend uring", &["one kind only", "Leave one"]);
+    assert_refused(
+        "--preallocate off --set preallocate=size --backend uring",
+        &["only one preallocation policy", "Omit one"],
+    );
 }
 
 #[test]
-fn results_from_before_there_was_room_had_none() {
+fn results_without_a_preallocation_policy_had_none() {
     let mut old = serde_json::to_value(config("--backend uring").unwrap()).unwrap();
     assert_eq!(old["preallocate"], "auto");
     old.as_object_mut().unwrap().remove("preallocate");
@@ -146,7 +158,7 @@ fn results_from_before_there_was_room_had_none() {
 #[test]
 fn domains_are_what_one_step_can_move() {
     for size in ["0", "1", "4095", "1025M", "16383P"] {
-        refused(&format!("--domain {size} --backend uring"), &["--domain", "4096 to 1073741824"]);
+        assert_refused(&format!("--domain {size} --backend uring"), &["--domain", "4096 to 1073741824"]);
     }
     for (size, bytes) in [("4096", 4096), ("12345", 12345), ("1G", 1 << 30)] {
         assert_eq!(config(&format!("--domain {size} --backend uring")).unwrap().domain_bytes, Some(bytes));
@@ -155,10 +167,10 @@ fn domains_are_what_one_step_can_move() {
 
 #[test]
 fn dontcache_needs_buffered_transfers_that_can_do_it() {
-    refused("--cache dontcache", &["mpiio cannot", "posix, uring", "--cache drop"]);
-    refused("--cache dontcache --backend posix,mpiio", &["transfers of mpiio cannot"]);
-    refused("--cache dontcache --backend null", &["no effect", "posix, uring"]);
-    refused("--cache dontcache --backend posix --direct required", &["--direct required", "--direct off"]);
+    assert_refused("--cache dontcache", &["mpiio cannot", "posix, uring", "--cache drop"]);
+    assert_refused("--cache dontcache --backend posix,mpiio", &["transfers of mpiio cannot"]);
+    assert_refused("--cache dontcache --backend null", &["no effect", "posix, uring"]);
+    assert_refused("--cache dontcache --backend posix --direct required", &["--direct required", "--direct off"]);
     assert_eq!(config("--cache dontcache --backend posix,null").unwrap().cache, CachePolicy::Dontcache);
     assert_eq!(config("--cache dontcache --backend uring --direct auto").unwrap().cache, CachePolicy::Dontcache);
     assert_eq!(config("--cache keep --direct required --backend posix").unwrap().cache, CachePolicy::Keep);
@@ -167,60 +179,60 @@ fn dontcache_needs_buffered_transfers_that_can_do_it() {
 
 #[test]
 fn short_times_are_refused() {
-    refused("-T 0.5", &["0.5", "no pattern gets its time", "at least 1s"]);
+    assert_refused("-T 0.5", &["0.5", "no pattern gets its time", "at least 1s"]);
     assert_eq!(config("-T 1s").unwrap().time_seconds, 1.0);
 }
 
 #[test]
 fn types_are_known_ordered_single_and_sized() {
-    refused("--types 5", &["type 5", "0 to 4"]);
-    refused("--types 0,1,0", &["twice", "--types 0,1."]);
-    refused("--types 3,0", &["ascending", "--types 0,3."]);
-    refused("--types 3,4", &["sizes of their segments", "--types 2,3,4"]);
-    refused("--types 4", &["--types 2,4"]);
+    assert_refused("--types 5", &["type 5", "0 to 4"]);
+    assert_refused("--types 0,1,0", &["twice", "--types 0,1."]);
+    assert_refused("--types 3,0", &["ascending", "--types 0,3."]);
+    assert_refused("--types 3,4", &["sizes of their segments", "--types 2,3,4"]);
+    assert_refused("--types 4", &["--types 2,4"]);
     assert_eq!(config("--types 1,4").unwrap().types, [PatternType::Shared, PatternType::SegmentedCollective]);
 }
 
 #[test]
 fn sizes_fit_the_element() {
-    refused("--set segment-multiple=12", &["12", "multiple of 8"]);
-    refused("--set segment-multiple=0", &["multiple of 8"]);
-    refused("--memory-per-process 0", &["less than 1M"]);
-    refused("--memory-per-process 64", &["these are bytes", "4G"]);
+    assert_refused("--set segment-multiple=12", &["12", "multiple of 8"]);
+    assert_refused("--set segment-multiple=0", &["multiple of 8"]);
+    assert_refused("--memory-per-process 0", &["at least 1M"]);
+    assert_refused("--memory-per-process 64", &["in bytes", "4G"]);
     assert_eq!(config("--set segment-multiple=24").unwrap().segment_multiple_bytes, 24);
 }
 
 #[test]
 fn names_stay_where_they_belong() {
     for name in ["../x", "a/b", "/tmp", ".", "..", "a/", "./a"] {
-        refused(&format!("--run-dir {name}"), &[name, "without '/'"]);
+        assert_refused(&format!("--run-dir {name}"), &[name, "without '/'"]);
     }
     assert_eq!(config("--run-dir run.1").unwrap().run_dir.as_deref(), Some("run.1"));
     for prefix in ["results/", "/", "..", "results/."] {
-        refused(&format!("--out {prefix}"), &[prefix, "prefix"]);
+        assert_refused(&format!("--out {prefix}"), &[prefix, "prefix"]);
     }
     assert!(config("--out results/a").is_ok());
 }
 
 #[test]
 fn hints_come_with_file_line_and_cause() {
-    refused("--hints /dev/zero", &["--hints /dev/zero", "more than 1 MiB"]);
-    refused("--hints /no/such/file", &["/no/such/file", "No such file", "every rank"]);
+    assert_refused("--hints /dev/zero", &["--hints /dev/zero", "more than 1 MiB"]);
+    assert_refused("--hints /no/such/file", &["/no/such/file", "No such file", "every rank"]);
     let mut file = tempfile::NamedTempFile::new().unwrap();
     writeln!(file, "# comment\nall all all all striping_factor 4").unwrap();
     let option = format!("--hints {}", file.path().display());
     assert_eq!(config(&option).unwrap().hints.len(), 1);
     writeln!(file, "all write").unwrap();
     let name = file.path().display().to_string();
-    refused(&option, &[&name, "line 3", "Lines are"]);
+    assert_refused(&option, &[&name, "line 3", "Lines are"]);
     let mut many = tempfile::NamedTempFile::new().unwrap();
     (0..20_000).for_each(|n| writeln!(many, "all all all all key{n} v").unwrap());
-    refused(&format!("--hints {}", many.path().display()), &["20000 hints are given, 4096 can be"]);
+    assert_refused(&format!("--hints {}", many.path().display()), &["20000 hints are given, at most 4096 are allowed"]);
 }
 
 #[test]
 fn partitions_fit_the_ranks() {
-    refused("plan --ranks 4 --partitions 2,8", &["8 ranks", "into 4"]);
+    assert_refused("plan --ranks 4 --partitions 2,8", &["8 ranks", "into 4"]);
     assert!(config("plan --ranks 8 --partitions 2,8").is_ok());
     assert_eq!(config("plan --ranks 8").unwrap(), config("").unwrap());
     check_ranks(&config("--release 2.1").unwrap(), 1).unwrap();

@@ -1,27 +1,26 @@
-//! The hints file of release 2.1 of b_eff_io: which MPI-IO hints are given where.
+//! The hints file of release 2.1 of b_eff_io, which assigns MPI-IO hints to files and patterns.
 //!
-//! Each line is `<proc_num> <access> <pat_type> <chunk_size> <info_key> <info_value>`; lines that are blank or have
-//! `#` in column 1 are skipped; the value is the rest of the line without trailing blanks, so it may hold blanks.
+//! Each line is `<proc_num> <access> <pat_type> <chunk_size> <info_key> <info_value>`; lines that are blank or have `#` in column 1 are
+//! skipped; the value is the rest of the line without trailing blanks, so it may contain blanks.
 //!
-//! Where a key goes follows from `<chunk_size>`: `on_open` to the opening of the file only; a size or `Lmax` (M_PART)
-//! to the patterns with this chunk size only; `all` to both, as the word says. Of several lines for the same key in the
-//! same place the last one wins. Fill-ups have no chunk size of their own, so only `all` reaches them; the warm-ups
-//! have one, 1048576.
+//! `<chunk_size>` determines where a key applies: `on_open` to the opening of the file only; a size or `Lmax` (M_PART) to the patterns with
+//! this chunk size only; `all` to both. Of several lines for the same key and scope the last one wins. Fill-ups have no chunk size of their
+//! own, so only `all` applies to them; that of the warm-ups is 1048576.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::checks::join;
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 
 const ACCESS_WORDS: &str = "all, write, rewrite, read";
 const CHUNK_SIZES: [u64; 6] = [1024, 1032, 32768, 32776, 1_048_576, 1_048_584];
 
-/// Which part of a run a hint is for.
+/// Scope of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum HintPlace {
+pub enum HintScope {
     /// Opening of the file.
     OnOpen,
     /// Patterns with chunks of M_PART bytes.
@@ -38,31 +37,31 @@ pub struct HintRule {
     /// Partition size; `None`: all.
     pub ranks: Option<u64>,
     /// Access method; `None`: all.
-    pub access: Option<Access>,
+    pub access: Option<AccessMethod>,
     /// Pattern type; `None`: all.
     pub pattern_type: Option<PatternType>,
     /// Opening or which patterns.
-    pub place: HintPlace,
+    pub place: HintScope,
     /// Key of the hint.
     pub key: String,
     /// Value of the hint.
     pub value: String,
 }
 
-/// A line that cannot be understood.
+/// A line that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the hints file: {cause}")]
 pub struct HintError {
     /// Line number, from 1.
     pub line: usize,
-    /// What is wrong and which words are allowed.
+    /// Cause and permitted words.
     pub cause: String,
 }
 
-/// Reads the text of a hints file.
+/// Parses the text of a hints file.
 ///
 /// # Errors
-/// The first bad line.
+/// The first invalid line.
 pub fn parse(text: &str) -> Result<Vec<HintRule>, HintError> {
     text.lines()
         .enumerate()
@@ -78,26 +77,26 @@ fn parse_line(line: &str) -> Result<HintRule, String> {
         let end = text.find(char::is_whitespace).unwrap_or(text.len());
         let (word, behind) = text.split_at(end);
         rest = behind;
-        (!word.is_empty()).then_some(word).ok_or_else(|| missing(name))
+        (!word.is_empty()).then_some(word).ok_or_else(|| missing_field(name))
     };
     let ranks = parse_ranks(word("<proc_num>")?)?;
     let access = parse_access(word("<access>")?)?;
     let pattern_type = parse_type(word("<pat_type>")?)?;
-    let place = parse_place(word("<chunk_size>")?)?;
+    let place = parse_scope(word("<chunk_size>")?)?;
     let key = word("<info_key>")?.to_owned();
     let value = rest.trim().to_owned();
     if value.is_empty() {
-        return Err(missing("<info_value>"));
+        return Err(missing_field("<info_value>"));
     }
     Ok(HintRule { ranks, access, pattern_type, place, key, value })
 }
 
-fn missing(name: &str) -> String {
+fn missing_field(name: &str) -> String {
     format!("{name} is missing; a line is <proc_num> <access> <pat_type> <chunk_size> <info_key> <info_value>")
 }
 
-/// None for `all`, else what the word means.
-fn unless_all<T>(word: &str, meaning: Option<T>, name: &str, allowed: &str) -> Result<Option<T>, String> {
+/// Returns None for `all`, else the meaning of the word.
+fn none_if_all<T>(word: &str, meaning: Option<T>, name: &str, allowed: &str) -> Result<Option<T>, String> {
     if word == "all" {
         return Ok(None);
     }
@@ -106,28 +105,28 @@ fn unless_all<T>(word: &str, meaning: Option<T>, name: &str, allowed: &str) -> R
 
 fn parse_ranks(word: &str) -> Result<Option<u64>, String> {
     let ranks = word.parse().ok().filter(|ranks| *ranks > 0);
-    unless_all(word, ranks, "<proc_num>", "all or a number of ranks")
+    none_if_all(word, ranks, "<proc_num>", "all or a number of ranks")
 }
 
-fn parse_access(word: &str) -> Result<Option<Access>, String> {
-    unless_all(word, Access::ALL.into_iter().find(|a| a.name() == word), "<access>", ACCESS_WORDS)
+fn parse_access(word: &str) -> Result<Option<AccessMethod>, String> {
+    none_if_all(word, AccessMethod::ALL.into_iter().find(|a| a.name() == word), "<access>", ACCESS_WORDS)
 }
 
 fn parse_type(word: &str) -> Result<Option<PatternType>, String> {
     let of_word = |t: &PatternType| t.descriptor().hint_word == word;
     let words = join(PatternType::ALL.map(|t| t.descriptor().hint_word));
-    unless_all(word, PatternType::ALL.into_iter().find(of_word), "<pat_type>", &format!("all, {words}"))
+    none_if_all(word, PatternType::ALL.into_iter().find(of_word), "<pat_type>", &format!("all, {words}"))
 }
 
-fn parse_place(word: &str) -> Result<HintPlace, String> {
+fn parse_scope(word: &str) -> Result<HintScope, String> {
     match word {
-        "all" => return Ok(HintPlace::All),
-        "on_open" => return Ok(HintPlace::OnOpen),
-        "Lmax" => return Ok(HintPlace::Lmax),
+        "all" => return Ok(HintScope::All),
+        "on_open" => return Ok(HintScope::OnOpen),
+        "Lmax" => return Ok(HintScope::Lmax),
         _ => {}
     }
     let bytes = word.parse().ok().filter(|bytes| CHUNK_SIZES.contains(bytes));
-    bytes.map(HintPlace::ChunkBytes).ok_or_else(|| {
+    bytes.map(HintScope::ChunkBytes).ok_or_else(|| {
         let sizes = CHUNK_SIZES.map(|s| s.to_string()).join(", ");
         format!("'{word}' is no <chunk_size>; allowed: on_open, Lmax, {sizes}, all")
     })

@@ -1,5 +1,5 @@
-//! The five pattern types of b_eff_io (Rabenseifner and Koniges, Euro-Par 2000, figure 2 and table 2): all that tells one from another
-//! is in its descriptor.
+//! The five pattern types of b_eff_io (Rabenseifner and Koniges, Euro-Par 2000, figure 2 and table 2): all differences between them are in
+//! their descriptors.
 
 use std::fmt;
 
@@ -26,9 +26,9 @@ pub enum PatternType {
     SegmentedCollective,
 }
 
-/// Where the chunks of the ranks lie.
+/// Arrangement of the chunks of the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum FileLayout {
     /// Chunks of all ranks in turn, in one file.
     Strided,
     /// A file for each rank.
@@ -37,18 +37,18 @@ pub enum Layout {
     Segments,
 }
 
-/// Which file pointer places a call.
+/// File pointer that determines the offset of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePointer {
-    /// That of the rank.
+    /// Individual file pointer.
     Individual,
-    /// The shared one, in the order of the ranks; a strided view stands in for it where it is not used.
+    /// Shared file pointer, in rank order; a strided view replaces it where it is not used.
     Shared,
 }
 
-/// A row of the pattern table. Sizes of [`M_PART`] stand for that of the partition.
+/// A row of the pattern table; [`M_PART`] stands for the M_PART of the partition.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct PatternSizes {
     /// Contiguous bytes on disk, l.
     pub chunk_bytes: u64,
     /// Contiguous bytes in memory per call and rank, L.
@@ -57,41 +57,41 @@ pub struct Row {
     pub time_units: u32,
 }
 
-/// What makes a type this type.
+/// Properties of a pattern type.
 #[derive(Debug)]
-pub struct Descriptor {
+pub struct TypeDescriptor {
     /// Name as releases of b_eff_io print it.
     pub name: &'static str,
     /// Name in the hints file of release 2.1.
     pub hint_word: &'static str,
     /// Name where columns are narrow.
     pub short_name: &'static str,
-    /// Where the chunks lie.
-    pub layout: Layout,
-    /// What places a call.
+    /// Arrangement of the chunks.
+    pub layout: FileLayout,
+    /// File pointer of the calls.
     pub file_pointer: FilePointer,
-    /// The ranks make their calls together.
+    /// Calls are collective.
     pub is_collective: bool,
-    /// Weight in the average of an access method. Release 2.1 rewrites the types above 1 only.
+    /// Weight in the average of an access method. Release 2.1 rewrites only types whose weight exceeds 1.
     pub weight: u32,
-    /// What its counts say about those of segments.
+    /// How its counts determine those of segments.
     pub segment_calls: SegmentCalls,
     /// Patterns in order of execution, without the fill-up.
-    pub rows: &'static [Row],
-    /// The row whose chunk size another row has: it has no place in the classic table.
-    pub row_beside_table: Option<u8>,
-    /// It ends with a pattern that fills the segment.
+    pub rows: &'static [PatternSizes],
+    /// The row whose chunk size another row has: it is not in the classic table.
+    pub row_outside_table: Option<u8>,
+    /// A last pattern fills the segment.
     pub has_fill_up: bool,
 }
 
-/// How many calls of a segment a call of a type without segments stands for.
+/// Number of segment calls for a call of a type without segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentCalls {
     /// None: the type has segments itself.
     None,
     /// One for each chunk of the call.
     Chunks,
-    /// As many as this.
+    /// A fixed number.
     Times(u64),
 }
 
@@ -100,107 +100,106 @@ pub const M_PART: u64 = 0;
 const KB: u64 = 1 << 10;
 const MB: u64 = MIB;
 
-const fn row(chunk_bytes: u64, call_bytes: u64, time_units: u32) -> Row {
-    Row { chunk_bytes, call_bytes, time_units }
+const fn row(chunk_bytes: u64, call_bytes: u64, time_units: u32) -> PatternSizes {
+    PatternSizes { chunk_bytes, call_bytes, time_units }
 }
 
-const fn same(bytes: u64, time_units: u32) -> Row {
+const fn equal_sizes(bytes: u64, time_units: u32) -> PatternSizes {
     row(bytes, bytes, time_units)
 }
 
 /// Rows with l = L, with the units of the two large sizes of types 1 to 4.
-const fn same_sizes(units: [u32; 2]) -> [Row; 8] {
+const fn same_sizes(units: [u32; 2]) -> [PatternSizes; 8] {
     [
-        same(MB, 0),
-        same(M_PART, units[0]),
-        same(MB, units[1]),
-        same(32 * KB, 1),
-        same(KB, 1),
-        same(32 * KB + 8, 1),
-        same(KB + 8, 1),
-        same(MB + 8, 2),
+        equal_sizes(MB, 0),
+        equal_sizes(M_PART, units[0]),
+        equal_sizes(MB, units[1]),
+        equal_sizes(32 * KB, 1),
+        equal_sizes(KB, 1),
+        equal_sizes(32 * KB + 8, 1),
+        equal_sizes(KB + 8, 1),
+        equal_sizes(MB + 8, 2),
     ]
 }
 
-const SCATTER: [Row; 9] = [
-    same(MB, 0),
-    same(M_PART, 4),
+const SCATTER: [PatternSizes; 9] = [
+    equal_sizes(MB, 0),
+    equal_sizes(M_PART, 4),
     row(MB, 2 * MB, 4),
-    same(MB, 4),
+    equal_sizes(MB, 4),
     row(32 * KB, MB, 2),
     row(KB, MB, 2),
     row(32 * KB + 8, MB + 256, 2),
     row(KB + 8, MB + 8 * KB, 2),
-    same(MB + 8, 2),
+    equal_sizes(MB + 8, 2),
 ];
-const SHARED: [Row; 8] = same_sizes([4, 2]);
-const OTHER: [Row; 8] = same_sizes([2, 2]);
+const SHARED: [PatternSizes; 8] = same_sizes([4, 2]);
+const OTHER: [PatternSizes; 8] = same_sizes([2, 2]);
 
-/// One for each type, in order of their numbers.
-const DESCRIPTORS: [Descriptor; PatternType::COUNT] = [
-    Descriptor {
+const DESCRIPTORS: [TypeDescriptor; PatternType::COUNT] = [
+    TypeDescriptor {
         name: "scatter",
         hint_word: "scatter",
         short_name: "scatter",
-        layout: Layout::Strided,
+        layout: FileLayout::Strided,
         file_pointer: FilePointer::Individual,
         is_collective: true,
         weight: 2,
         segment_calls: SegmentCalls::Chunks,
         rows: &SCATTER,
-        row_beside_table: Some(2),
+        row_outside_table: Some(2),
         has_fill_up: false,
     },
-    Descriptor {
+    TypeDescriptor {
         name: "shared",
         hint_word: "shared",
         short_name: "shared",
-        layout: Layout::Strided,
+        layout: FileLayout::Strided,
         file_pointer: FilePointer::Shared,
         is_collective: true,
         weight: 1,
         segment_calls: SegmentCalls::Times(10),
         rows: &SHARED,
-        row_beside_table: None,
+        row_outside_table: None,
         has_fill_up: false,
     },
-    Descriptor {
+    TypeDescriptor {
         name: "separate",
         hint_word: "separated",
         short_name: "separate",
-        layout: Layout::FilePerRank,
+        layout: FileLayout::FilePerRank,
         file_pointer: FilePointer::Individual,
         is_collective: false,
         weight: 1,
         segment_calls: SegmentCalls::Times(1),
         rows: &OTHER,
-        row_beside_table: None,
+        row_outside_table: None,
         has_fill_up: false,
     },
-    Descriptor {
+    TypeDescriptor {
         name: "segmented",
         hint_word: "segmented",
         short_name: "segment",
-        layout: Layout::Segments,
+        layout: FileLayout::Segments,
         file_pointer: FilePointer::Individual,
         is_collective: false,
         weight: 1,
         segment_calls: SegmentCalls::None,
         rows: &OTHER,
-        row_beside_table: None,
+        row_outside_table: None,
         has_fill_up: true,
     },
-    Descriptor {
+    TypeDescriptor {
         name: "seg-coll",
         hint_word: "seg_coll",
         short_name: "seg-coll",
-        layout: Layout::Segments,
+        layout: FileLayout::Segments,
         file_pointer: FilePointer::Individual,
         is_collective: true,
         weight: 1,
         segment_calls: SegmentCalls::None,
         rows: &OTHER,
-        row_beside_table: None,
+        row_outside_table: None,
         has_fill_up: true,
     },
 ];
@@ -209,12 +208,12 @@ impl PatternType {
     /// All of them, by number.
     pub const ALL: [Self; 5] =
         [Self::Scatter, Self::Shared, Self::Separate, Self::Segmented, Self::SegmentedCollective];
-    /// How many there are.
+    /// Number of types.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// What makes it this type.
+    /// Returns its properties.
     #[must_use]
-    pub const fn descriptor(self) -> &'static Descriptor {
+    pub const fn descriptor(self) -> &'static TypeDescriptor {
         &DESCRIPTORS[self as usize]
     }
 
@@ -224,7 +223,7 @@ impl PatternType {
         self as u8
     }
 
-    /// Its place in arrays of [`PatternType::COUNT`] elements.
+    /// Index in arrays of [`PatternType::COUNT`] elements.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -245,44 +244,44 @@ impl PatternType {
     /// True if each rank has a segment of the file.
     #[must_use]
     pub fn has_segments(self) -> bool {
-        self.descriptor().layout == Layout::Segments
+        self.descriptor().layout == FileLayout::Segments
     }
 
     /// True if each rank has a file of its own.
     #[must_use]
     pub fn has_private_files(self) -> bool {
-        self.descriptor().layout == Layout::FilePerRank
+        self.descriptor().layout == FileLayout::FilePerRank
     }
 
-    /// True if chunks of all ranks lie between each other.
+    /// True if the chunks of all ranks are interleaved.
     #[must_use]
     pub fn is_strided(self) -> bool {
-        self.descriptor().layout == Layout::Strided
+        self.descriptor().layout == FileLayout::Strided
     }
 
-    /// True if the shared file pointer places its calls, where it is `used`.
+    /// True if its calls use the shared file pointer, given whether that is `used`.
     #[must_use]
-    pub fn is_shared(self, used: bool) -> bool {
+    pub fn uses_shared_pointer(self, used: bool) -> bool {
         used && self.descriptor().file_pointer == FilePointer::Shared
     }
 
-    /// True if its ranks make their calls together.
+    /// True if its calls are collective.
     #[must_use]
     pub const fn is_collective(self) -> bool {
         self.descriptor().is_collective
     }
 
-    /// How the ranks take part in its calls. Without the shared file pointer a collective call with a strided view takes its place.
+    /// Kind of its calls. Without the shared file pointer, collective calls with a strided view are used.
     #[must_use]
     pub fn access_kind(self, shared_pointer: bool) -> AccessKind {
-        match (self.is_shared(shared_pointer), self.is_collective()) {
+        match (self.uses_shared_pointer(shared_pointer), self.is_collective()) {
             (true, _) => AccessKind::SharedOrdered,
             (false, true) => AccessKind::Collective,
             (false, false) => AccessKind::Independent,
         }
     }
 
-    /// Calls of a segment that `calls` of this type with `chunks` chunks each stand for; None: it has segments itself.
+    /// Number of segment calls for `calls` of this type with `chunks` chunks each; None: it has segments itself.
     #[must_use]
     pub fn segment_calls(self, calls: u64, chunks: u64) -> Option<u64> {
         match self.descriptor().segment_calls {
@@ -292,7 +291,7 @@ impl PatternType {
         }
     }
 
-    /// How many patterns it has.
+    /// Number of patterns.
     #[must_use]
     pub const fn patterns(self) -> usize {
         self.descriptor().rows.len() + self.descriptor().has_fill_up as usize
@@ -300,7 +299,6 @@ impl PatternType {
 }
 
 impl fmt::Display for PatternType {
-    /// The number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.number().fmt(f)
     }

@@ -1,4 +1,4 @@
-//! `beff-raw plan`: what a run would do, for any number of ranks, without MPI.
+//! `beff-raw plan`: the plan of a run for any number of ranks, without MPI.
 
 use super::cli::PlanArgs;
 use crate::b_eff_io::config::Config;
@@ -6,32 +6,37 @@ use crate::b_eff_io::plan::memory as plan_memory;
 use crate::b_eff_io::plan::preview::{preview, PreviewInput};
 use crate::b_eff_io::plan::run::writing_backends;
 use crate::b_eff_io::report::plan_table;
-use crate::frame::command::{caches_of_rank, known_backends, memory_of_rank, publish_json_once, publish_once};
+use crate::frame::command::{
+    backend_capabilities, planned_cache_share, planned_memory_per_rank, publish_json_once, publish_once,
+};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::system::storage;
 
 /// Runs the command.
 ///
 /// # Errors
-/// A plan that cannot be made, with what to change.
+/// The cause if there is no plan, and what to change.
 pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
-    let config = args.config(&known_backends())?;
+    let config = args.config(&backend_capabilities())?;
     let writing = writing_backends(&config);
-    // The machine of the plan is often not this one, so its free space counts only if the user says so.
+    // The plan is often for another machine, so the local free space counts only if the user requests it.
     let limit_bytes = match args.measure.space.filter(|_| writing > 0) {
         None => None,
         Some(limit) => Some(limit.bytes(storage::free_bytes(&config.path).map_err(|e| {
             UsageError::new(format!("--path {}: {e}", config.path.display()), "Name an existing directory.")
         })?)),
     };
-    let (ranks_of_host, cache_share_bytes) = caches_of_rank(args.ranks)?;
-    let host = Host {
+    let (ranks_of_host, cache_share_bytes) = planned_cache_share(args.ranks)?;
+    let host = PlannedHost {
         ranks: ranks_of_host,
         cache_share_bytes,
-        memory_per_rank_bytes: memory_of_rank(config.memory_per_process_bytes, args.ranks)?,
+        memory_per_rank_bytes: planned_memory_per_rank(config.memory_per_process_bytes, args.ranks)?,
     };
-    let input =
-        PreviewInput { limit_bytes, rate_bytes_per_second: args.rate as f64, ..input(&config, args.ranks, &host) };
+    let input = PreviewInput {
+        limit_bytes,
+        rate_bytes_per_second: args.rate as f64,
+        ..preview_input(&config, args.ranks, &host)
+    };
     let plan = preview(&input).map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
     if args.json {
         publish_json_once(&plan)?;
@@ -41,15 +46,13 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What is taken of each host of the run.
-struct Host {
+struct PlannedHost {
     ranks: u64,
     cache_share_bytes: u64,
     memory_per_rank_bytes: u64,
 }
 
-/// Without a limit of space.
-fn input(config: &Config, ranks: u64, host: &Host) -> PreviewInput {
+fn preview_input(config: &Config, ranks: u64, host: &PlannedHost) -> PreviewInput {
     PreviewInput {
         ranks,
         release: config.release,
@@ -77,9 +80,9 @@ mod tests {
     use super::*;
     use crate::b_eff_io::plan::memory::RankMemory;
     use crate::b_eff_io::plan::run::{Facts, RunPlan};
-    use crate::frame::benchmark::of_words;
+    use crate::frame::benchmark::options_from_words;
 
-    /// Whatever decides the memory of a run decides that of its plan.
+    /// Run and plan derive the same memory from the same options.
     #[test]
     fn the_plan_and_the_run_take_the_same_memory() {
         let mut seen = Vec::new();
@@ -97,11 +100,11 @@ mod tests {
         ] {
             let words = format!("--ranks 4 --memory-per-process 2G --backend uring {options}");
             let words: Vec<&str> = words.split_whitespace().collect();
-            // The last one of an option counts.
+            // The last occurrence of an option counts.
             let words = if options.contains("--backend") { [&words[..4], &words[6..]].concat() } else { words };
-            let config = of_words::<PlanArgs>(words).config(&known_backends()).unwrap();
-            let host = Host { ranks: 4, cache_share_bytes: 16 << 20, memory_per_rank_bytes: 2 << 30 };
-            let plan = preview(&input(&config, 4, &host)).unwrap();
+            let config = options_from_words::<PlanArgs>(words).config(&backend_capabilities()).unwrap();
+            let host = PlannedHost { ranks: 4, cache_share_bytes: 16 << 20, memory_per_rank_bytes: 2 << 30 };
+            let plan = preview(&preview_input(&config, 4, &host)).unwrap();
             let facts = Facts {
                 ranks: 4,
                 ranks_of_first_host: 4,

@@ -1,110 +1,109 @@
-//! Settings that few runs need: `--set KEY=VALUE`. From this table follow the help, the values that are taken, and what is suggested.
+//! Less common settings: `--set KEY=VALUE`. This table determines the help, the accepted values, and the suggestions.
 
 use super::config::{ExchangePolicy, PreallocatePolicy};
-use crate::frame::backends::nearest;
+use crate::frame::backends::nearest_name;
 use crate::frame::options;
 
-/// One key.
-struct Key {
+struct SettingKey {
     name: &'static str,
-    values: Values,
-    /// As it would be typed; None: nothing is set.
+    values: SettingValues,
+    /// Default on the command line; None: not set.
     default: Option<&'static str>,
     commands: &'static [&'static str],
-    /// True if the definition of b_eff_io fixes it.
+    /// True if fixed by the definition of b_eff_io.
     is_defined: bool,
     meaning: &'static str,
 }
 
-enum Values {
-    Size(fn(u64) -> Setting),
-    Words(&'static [(&'static str, Setting)]),
+enum SettingValues {
+    Size(fn(u64) -> SettingOverride),
+    Words(&'static [(&'static str, SettingOverride)]),
 }
 
-const KEYS: [Key; 5] = [
-    Key {
+const KEYS: [SettingKey; 5] = [
+    SettingKey {
         name: "segment-multiple",
-        values: Values::Size(Setting::SegmentMultiple),
+        values: SettingValues::Size(SettingOverride::SegmentMultiple),
         default: Some("1M"),
         commands: &["io", "plan"],
         is_defined: true,
-        meaning: "segments of types 3 and 4 are rounded up to a multiple of it, itself a multiple of 8; give the striping unit of the \
-            file system if it is larger",
+        meaning: "segments of types 3 and 4 are rounded up to a multiple of SIZE, itself a multiple of 8; use the stripe size of the \
+            file system if that is larger",
     },
-    Key {
+    SettingKey {
         name: "shared-pointer",
-        values: Values::Words(&[("on", Setting::SharedPointer(true)), ("off", Setting::SharedPointer(false))]),
+        values: SettingValues::Words(&[("on", SettingOverride::SharedPointer(true)), ("off", SettingOverride::SharedPointer(false))]),
         default: Some("on"),
         commands: &["io", "plan"],
         is_defined: true,
-        meaning: "off: type 1 without the shared file pointer, by a strided view, one chunk per collective call",
+        meaning: "off: type 1 uses a strided view instead of the shared file pointer, one chunk per collective call",
     },
-    Key {
+    SettingKey {
         name: "unique-open",
-        values: Values::Words(&[("on", Setting::UniqueOpen(true)), ("off", Setting::UniqueOpen(false))]),
+        values: SettingValues::Words(&[("on", SettingOverride::UniqueOpen(true)), ("off", SettingOverride::UniqueOpen(false))]),
         default: Some("off"),
         commands: &["io"],
         is_defined: true,
         meaning: "on: open with MPI_MODE_UNIQUE_OPEN (mpiio), which may delay every sync to the close",
     },
-    Key {
+    SettingKey {
         name: "exchange",
-        values: Values::Words(&[
-            ("auto", Setting::Exchange(ExchangePolicy::Auto)),
-            ("shared-memory", Setting::Exchange(ExchangePolicy::SharedMemory)),
-            ("messages", Setting::Exchange(ExchangePolicy::Messages)),
+        values: SettingValues::Words(&[
+            ("auto", SettingOverride::Exchange(ExchangePolicy::Auto)),
+            ("shared-memory", SettingOverride::Exchange(ExchangePolicy::SharedMemory)),
+            ("messages", SettingOverride::Exchange(ExchangePolicy::Messages)),
         ]),
         default: Some("auto"),
         commands: &["io", "plan"],
         is_defined: false,
-        meaning: "data between the ranks of a two-phase transfer. shared-memory: aggregators copy out of their neighbours' memory; \
-            messages: MPI messages; auto: shared memory where it can be",
+        meaning: "data exchange of two-phase transfers. shared-memory: aggregators copy from the memory of other ranks; \
+            messages: MPI messages; auto: shared memory where possible",
     },
-    Key {
+    SettingKey {
         name: "preallocate",
-        values: Values::Words(&[
-            ("zeros", Setting::Preallocate(PreallocatePolicy::Zeros)),
-            ("size", Setting::Preallocate(PreallocatePolicy::Size)),
+        values: SettingValues::Words(&[
+            ("zeros", SettingOverride::Preallocate(PreallocatePolicy::Zeros)),
+            ("size", SettingOverride::Preallocate(PreallocatePolicy::Size)),
         ]),
         default: None,
         commands: &["io"],
         is_defined: false,
-        meaning: "a policy in place of --preallocate. zeros: as native, and zeros before chunks below a block; size: the length alone, \
+        meaning: "a policy in place of --preallocate. zeros: as native, and zeros are written before chunks smaller than a block; size: length only, \
             by ftruncate",
     },
 ];
 
 /// A key with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting {
+pub enum SettingOverride {
     /// Segments in multiples of so many bytes.
     SegmentMultiple(u64),
-    /// Type 1 by the shared file pointer.
+    /// Type 1 uses the shared file pointer.
     SharedPointer(bool),
     /// MPI_MODE_UNIQUE_OPEN.
     UniqueOpen(bool),
     /// Exchange of two-phase transfers.
     Exchange(ExchangePolicy),
-    /// Room before direct first writes.
+    /// Preallocation before direct first writes.
     Preallocate(PreallocatePolicy),
 }
 
-/// What holds in a run.
+/// Settings in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct EffectiveSettings {
     /// Segments are rounded up to a multiple of so many bytes.
     pub segment_multiple_bytes: u64,
-    /// Type 1 by the shared file pointer.
+    /// Type 1 uses the shared file pointer.
     pub shared_pointer: bool,
     /// MPI_MODE_UNIQUE_OPEN.
     pub unique_open: bool,
     /// Exchange of two-phase transfers.
     pub exchange: ExchangePolicy,
-    /// Room before direct first writes; None: as `--preallocate` says.
+    /// Preallocation before direct first writes; None: as `--preallocate`.
     pub preallocate: Option<PreallocatePolicy>,
 }
 
-impl Default for Settings {
+impl Default for EffectiveSettings {
     fn default() -> Self {
         Self {
             segment_multiple_bytes: 1 << 20,
@@ -116,26 +115,26 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// The defaults with these; the last one of a key counts.
+impl EffectiveSettings {
+    /// Defaults overridden by these; the last one of a key counts.
     #[must_use]
-    pub fn of(set: &[Setting]) -> Self {
+    pub fn of(set: &[SettingOverride]) -> Self {
         let mut settings = Self::default();
         for setting in set {
             match *setting {
-                Setting::SegmentMultiple(bytes) => settings.segment_multiple_bytes = bytes,
-                Setting::SharedPointer(is_used) => settings.shared_pointer = is_used,
-                Setting::UniqueOpen(is_unique) => settings.unique_open = is_unique,
-                Setting::Exchange(policy) => settings.exchange = policy,
-                Setting::Preallocate(policy) => settings.preallocate = Some(policy),
+                SettingOverride::SegmentMultiple(bytes) => settings.segment_multiple_bytes = bytes,
+                SettingOverride::SharedPointer(is_used) => settings.shared_pointer = is_used,
+                SettingOverride::UniqueOpen(is_unique) => settings.unique_open = is_unique,
+                SettingOverride::Exchange(policy) => settings.exchange = policy,
+                SettingOverride::Preallocate(policy) => settings.preallocate = Some(policy),
             }
         }
         settings
     }
 }
 
-impl Values {
-    fn listed(&self) -> String {
+impl SettingValues {
+    fn list(&self) -> String {
         match self {
             Self::Size(_) => "SIZE".into(),
             Self::Words(words) => words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join("|"),
@@ -143,62 +142,62 @@ impl Values {
     }
 }
 
-fn keys_of(command: &str) -> impl Iterator<Item = &'static Key> + Clone + '_ {
+fn keys_of(command: &str) -> impl Iterator<Item = &'static SettingKey> + Clone + '_ {
     KEYS.iter().filter(move |key| key.commands.contains(&command))
 }
 
-/// A setting of `io` as it is typed.
+/// Parses a setting of `io`.
 ///
 /// # Errors
-/// No such key, or no such value of it.
-pub(crate) fn of_io(text: &str) -> Result<Setting, String> {
-    read("io", text)
+/// Unknown key or value.
+pub(crate) fn parse_for_io(text: &str) -> Result<SettingOverride, String> {
+    parse("io", text)
 }
 
-/// A setting of `plan` as it is typed.
+/// Parses a setting of `plan`.
 ///
 /// # Errors
-/// As [`of_io`], and a key that only a run heeds.
-pub(crate) fn of_plan(text: &str) -> Result<Setting, String> {
-    read("plan", text)
+/// As [`parse_for_io`], or a key that applies to runs only.
+pub(crate) fn parse_for_plan(text: &str) -> Result<SettingOverride, String> {
+    parse("plan", text)
 }
 
-fn read(command: &str, text: &str) -> Result<Setting, String> {
+fn parse(command: &str, text: &str) -> Result<SettingOverride, String> {
     let names = keys_of(command).map(|key| key.name);
     let listed = names.clone().collect::<Vec<_>>().join(", ");
     let Some((name, value)) = text.split_once('=') else {
         return Err(format!("write KEY=VALUE; the keys are {listed}"));
     };
     let Some(key) = KEYS.iter().find(|key| key.name == name) else {
-        return Err(format!("there is no key '{name}'; the keys are {listed}{}", did_you_mean(name, names)));
+        return Err(format!("there is no key '{name}'; the keys are {listed}{}", suggestion(name, names)));
     };
     if !key.commands.contains(&command) {
-        return Err(format!("{name} decides nothing of `{command}`; the keys here are {listed}"));
+        return Err(format!("{name} does not apply to `{command}`; its keys are {listed}"));
     }
     match &key.values {
-        Values::Size(make) => options::size(value).map(make),
-        Values::Words(words) => {
+        SettingValues::Size(make) => options::parse_size(value).map(make),
+        SettingValues::Words(words) => {
             let found = words.iter().find(|(word, _)| *word == value).map(|(_, setting)| *setting);
             found.ok_or_else(|| {
-                let near = did_you_mean(value, words.iter().map(|(word, _)| *word));
-                format!("{name} has no value '{value}'; its values are {}{near}", key.values.listed())
+                let near = suggestion(value, words.iter().map(|(word, _)| *word));
+                format!("{name} has no value '{value}'; its values are {}{near}", key.values.list())
             })
         }
     }
 }
 
-fn did_you_mean<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(wrong, words).map_or_else(String::new, |near| format!(". Did you mean {near}?"))
+fn suggestion<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+    nearest_name(wrong, words).map_or_else(String::new, |near| format!(". Did you mean {near}?"))
 }
 
-/// What the help of a command says of the option: a line for each key.
+/// Help text of the option: a line for each key.
 pub(crate) fn help(command: &str) -> String {
-    let line = |key: &Key| {
+    let line = |key: &SettingKey| {
         let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
-        let defined = if key.is_defined { " (the definition fixes the default)" } else { "" };
-        format!("\n  {}={}: {}{defined}{default}", key.name, key.values.listed(), key.meaning)
+        let defined = if key.is_defined { " (a valid value requires the default)" } else { "" };
+        format!("\n  {}={}: {}{defined}{default}", key.name, key.values.list(), key.meaning)
     };
-    let begin = "Settings that few runs need; repeat the option for several keys. Keys and values:";
+    let begin = "Less common settings; repeat the option for several keys. Keys and values:";
     keys_of(command).fold(begin.to_owned(), |text, key| text + &line(key))
 }
 
@@ -209,23 +208,23 @@ mod tests {
     #[test]
     fn the_defaults_of_the_table_are_those_in_force() {
         let typed = KEYS.iter().filter_map(|key| key.default.map(|default| format!("{}={default}", key.name)));
-        let set: Vec<Setting> = typed.map(|text| of_io(&text).unwrap()).collect();
-        assert_eq!((set.len(), Settings::of(&set)), (4, Settings::default()));
+        let set: Vec<SettingOverride> = typed.map(|text| parse_for_io(&text).unwrap()).collect();
+        assert_eq!((set.len(), EffectiveSettings::of(&set)), (4, EffectiveSettings::default()));
     }
 
     #[test]
     fn every_value_is_read_and_the_last_one_counts() {
         let read =
             ["segment-multiple=4M", "shared-pointer=off", "exchange=auto", "exchange=messages", "preallocate=size"];
-        let set: Vec<Setting> = read.iter().map(|text| of_io(text).unwrap()).collect();
-        let expected = Settings {
+        let set: Vec<SettingOverride> = read.iter().map(|text| parse_for_io(text).unwrap()).collect();
+        let expected = EffectiveSettings {
             segment_multiple_bytes: 4 << 20,
             shared_pointer: false,
             unique_open: false,
             exchange: ExchangePolicy::Messages,
             preallocate: Some(PreallocatePolicy::Size),
         };
-        assert_eq!(Settings::of(&set), expected);
+        assert_eq!(EffectiveSettings::of(&set), expected);
     }
 
     #[test]
@@ -240,12 +239,12 @@ mod tests {
             ("shared-pointer=", &["no value ''", "on|off"]),
             ("segment-multiple=1Q", &["1Q"]),
         ] {
-            let error = of_io(text).unwrap_err();
+            let error = parse_for_io(text).unwrap_err();
             assert!(parts.iter().all(|part| error.contains(part)), "{text}: {error}");
         }
-        let error = of_plan("unique-open=on").unwrap_err();
-        assert!(error.contains("nothing of `plan`") && !error.contains("preallocate"), "{error}");
-        assert!(of_plan("unique-opn=on").unwrap_err().ends_with("segment-multiple, shared-pointer, exchange"));
+        let error = parse_for_plan("unique-open=on").unwrap_err();
+        assert!(error.contains("not apply to `plan`") && !error.contains("preallocate"), "{error}");
+        assert!(parse_for_plan("unique-opn=on").unwrap_err().ends_with("segment-multiple, shared-pointer, exchange"));
     }
 
     #[test]

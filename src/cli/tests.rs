@@ -2,30 +2,31 @@ use clap::error::ErrorKind;
 use std::path::PathBuf;
 
 use super::*;
-use crate::b_eff_io::cli::{DamageArgs, IoArgs, PlanArgs, Rewrite, RunArgs, WayArgs};
+use crate::b_eff_io::cli::{FaultInjectionArgs, IoArgs, PlanArgs, RewriteScope, RunArgs, TransferArgs};
 use crate::b_eff_io::config::{
-    Buffers, CollectivePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination, Verify,
+    BufferPolicy, CollectivePolicy, InjectedFault, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination,
+    Verify,
 };
 use crate::commands::report::ReportArgs;
-use crate::frame::benchmark::{typed, unsaid};
+use crate::frame::benchmark::{default_options, parse_options};
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{BindArgs, DEFAULT_SEED};
 use crate::imb_io::cli::ImbArgs;
 use crate::imb_io::config::Multi;
-use crate::imb_io::plan::Policy;
+use crate::imb_io::plan::IterationPolicy;
 
 fn parse(line: &str) -> Result<(&'static Command, ArgMatches), clap::Error> {
     super::parse(line.split_whitespace().map(Into::into)).map_err(|error| match error {
-        NoCommand::Said(said) => said,
-        NoCommand::Refused(refused) => panic!("{line}: {refused}"),
+        CommandLineError::Clap(said) => said,
+        CommandLineError::Usage(refused) => panic!("{line}: {refused}"),
     })
 }
 
-/// The options of a command line that means the command `name`.
+/// Options of a command line of the command `name`.
 fn args<A: clap::FromArgMatches>(name: &str, line: &str) -> A {
     let (command, options) = parse(line).unwrap();
     assert_eq!(command.name, name, "{line}");
-    typed(&options).unwrap()
+    parse_options(&options).unwrap()
 }
 
 fn io(line: &str) -> IoArgs {
@@ -43,22 +44,22 @@ fn the_definition_is_consistent() {
     command_line().debug_assert();
 }
 
-/// Who reports a fault copies this line: all that matters of the build, and no more than a line.
+/// Users copy this line into reports: everything about the build, in one line.
 #[test]
 fn the_version_names_mpi_and_source_in_one_line() {
-    let said = refused_with_0("beff-raw --version");
+    let said = help_text("beff-raw --version");
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.starts_with(concat!("beff-raw ", env!("CARGO_PKG_VERSION"), " (source ")), "{said}");
     assert!(said.contains(beff_ffi::built_with()) && said.len() < 100, "{said}");
 }
 
-fn refused_with_0(line: &str) -> String {
+fn help_text(line: &str) -> String {
     let said = parse(line).unwrap_err();
     assert_eq!(said.exit_code(), 0, "{line}");
     said.to_string()
 }
 
-/// As others write them, as IOR does in capitals.
+/// Spellings of other programs, such as the capitals of IOR.
 #[test]
 fn backends_have_more_than_one_spelling() {
     assert_eq!(io("beff-raw --backend MPIIO,io_uring,POSIX").measure.backend, ["mpiio", "uring", "posix"]);
@@ -85,15 +86,15 @@ fn defaults() {
     assert_eq!(args.measure.space, None);
     assert_eq!(args.measure.path, PathBuf::from("."));
     assert!(!args.details && !args.progress.quiet);
-    let way = WayArgs {
+    let way = TransferArgs {
         direct: DirectPolicy::ByBackend,
         depth: None,
         collective: CollectivePolicy::Auto,
         aggregators: None,
         domain: None,
-        buffers: Buffers::Cold,
+        buffers: BufferPolicy::Cold,
     };
-    assert_eq!(format!("{:?}", args.way), format!("{way:?}"));
+    assert_eq!(format!("{:?}", args.transfer), format!("{way:?}"));
     let run = RunArgs {
         hint: Vec::new(),
         run_dir: None,
@@ -106,14 +107,14 @@ fn defaults() {
         until: None,
         latency: false,
         hints: None,
-        verify: Verify::Ring,
+        verify: Verify::Sample,
         seed: DEFAULT_SEED,
-        damage: DamageArgs { inject: None, inject_at: None },
+        faults: FaultInjectionArgs { inject: None, inject_at: None },
         out: None,
     };
     assert_eq!(format!("{:?}", args.run), format!("{run:?}"));
-    // `plan` has no such options.
-    assert_eq!(format!("{:?}", unsaid::<RunArgs>().unwrap()), format!("{run:?}"));
+    // `plan` does not have these options.
+    assert_eq!(format!("{:?}", default_options::<RunArgs>().unwrap()), format!("{run:?}"));
 }
 
 #[test]
@@ -123,11 +124,11 @@ fn values_of_every_kind() {
                    --termination per-call --verify full --inject other-rank --set shared-pointer=off --memory-per-process 4G");
     assert_eq!(args.measure.release, Release::R2_1);
     assert_eq!(args.measure.partitions, Some(Partitions::List(vec![1, 4, 16])));
-    assert_eq!(args.measure.rewrite, Some(Rewrite::Scatter));
+    assert_eq!(args.measure.rewrite, Some(RewriteScope::Scatter));
     assert_eq!(args.measure.space, Some(SpaceLimit::Bytes(200 << 30)));
     assert_eq!(args.measure.termination, Termination::PerCall);
-    assert_eq!((args.way.direct, args.way.depth), (DirectPolicy::Auto, Some(64)));
-    assert_eq!((args.run.verify, args.run.damage.inject), (Verify::Full, Some(Inject::OtherRank)));
+    assert_eq!((args.transfer.direct, args.transfer.depth), (DirectPolicy::Auto, Some(64)));
+    assert_eq!((args.run.verify, args.run.faults.inject), (Verify::Full, Some(InjectedFault::OtherRank)));
     assert_eq!(io("beff-raw --partitions small,medium,all").measure.partitions, Some(Partitions::SmallMediumAll));
     assert_eq!(io("beff-raw --partitions all").measure.partitions, Some(Partitions::All));
     assert_eq!(io("beff-raw --space 12.5%").measure.space, Some(SpaceLimit::Percent(12.5)));
@@ -145,7 +146,7 @@ fn other_commands() {
 #[test]
 fn bad_words_are_refused_with_the_option_and_the_cause() {
     for (line, parts) in [
-        ("beff-raw --partitions 1,0", ["--partitions", "begin at 1"]),
+        ("beff-raw --partitions 1,0", ["--partitions", "at least 1 rank"]),
         ("beff-raw --partitions 2,all", ["--partitions", "'all' is not a number of ranks"]),
         ("beff-raw --partitions 4,2,4", ["--partitions", "4 ranks is listed twice"]),
         ("beff-raw --space 0", ["--space", "200G"]),
@@ -199,7 +200,7 @@ fn help_is_complete() {
 #[test]
 fn the_short_help_is_short() {
     for command in ["", "io", "comm", "imb", "replay"] {
-        let mut line = short_line();
+        let mut line = short_command_line();
         let line = if command.is_empty() { &mut line } else { line.find_subcommand_mut(command).unwrap() };
         let text = line.clone().term_width(80).render_help().to_string();
         assert!(text.lines().count() <= 48, "{command}: {} lines:\n{text}", text.lines().count());
@@ -211,7 +212,7 @@ fn the_short_help_is_short() {
         }
         assert!(!text.contains("--seed") && !text.contains("Exit codes"), "{command}:\n{text}");
         let same = format!("beff-raw {command} -h");
-        assert!(refused_with_0(&same).contains("`--help` has all"), "{same}");
+        assert!(help_text(&same).contains("`--help` has all"), "{same}");
     }
 }
 
@@ -219,7 +220,7 @@ fn the_short_help_is_short() {
 fn imb_has_the_options_of_the_release() {
     let args: ImbArgs = args("imb", "beff-raw imb S_Read_Indv,open_close P_Read_Priv --iter_policy off --multi 1");
     assert_eq!(args.names, ["S_Read_Indv", "open_close", "P_Read_Priv"]);
-    assert_eq!((args.measure.multi, args.measure.iter_policy), (Some(Multi::Each), Some(Policy::Off)));
+    assert_eq!((args.measure.multi, args.measure.iter_policy), (Some(Multi::Each), Some(IterationPolicy::Off)));
     for (line, parts) in [
         ("beff-raw imb --npmin 0", ["--npmin", "1.."]),
         ("beff-raw imb --multi 2", ["--multi", "0, 1"]),
@@ -246,11 +247,13 @@ fn help_of_imb_shows_old_command_lines_and_differences() {
         assert!(text.contains(part), "{part}");
     }
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["More than there are: all ranks only", "a trial of each row", "moved, compared and wrong, share"] {
+    for part in
+        ["More than available: all ranks only", "from a pilot measurement of", "moved, compared and wrong, share"]
+    {
         assert!(flat.contains(part), "{part}");
     }
     assert!(!text.contains("--inject"), "{text}");
-    // As they stand there, they are command lines.
+    // As printed, they are valid command lines.
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("mpirun -n "));
     let mut seen = 0;
     for line in lines.filter(|line| line.contains(" beff-raw imb ")) {
@@ -261,16 +264,16 @@ fn help_of_imb_shows_old_command_lines_and_differences() {
     assert_eq!(seen, 4);
 }
 
-/// What people type who do not know the commands yet.
+/// Words of users who do not know the commands yet.
 #[test]
-fn help_and_version_are_words_too() {
-    assert_eq!(refused_with_0("beff-raw help"), refused_with_0("beff-raw --help"));
-    assert_eq!(refused_with_0("beff-raw help replay"), refused_with_0("beff-raw replay --help"));
-    assert_eq!(refused_with_0("beff-raw version"), refused_with_0("beff-raw --version"));
+fn help_and_version_are_commands_too() {
+    assert_eq!(help_text("beff-raw help"), help_text("beff-raw --help"));
+    assert_eq!(help_text("beff-raw help replay"), help_text("beff-raw replay --help"));
+    assert_eq!(help_text("beff-raw version"), help_text("beff-raw --version"));
 }
 
 #[test]
-fn what_is_no_command_line_is_told_with_what_to_type() {
+fn invalid_command_lines_get_a_suggestion() {
     for (line, next) in [
         ("beff-raw bench", "tip: the commands are io, comm, imb, replay, plan, profile, report, compare, schema, info"),
         ("beff-raw reprot a.json", "tip: a similar subcommand exists: 'report'"),
@@ -281,6 +284,6 @@ fn what_is_no_command_line_is_told_with_what_to_type() {
     ] {
         assert!(refused(line).contains(next), "{line}: {}", refused(line));
     }
-    // Where nothing is known, nothing is made up.
+    // Without a similar name there is no suggestion.
     assert!(!refused("beff-raw --no-such-thing").contains("tip:"), "{}", refused("beff-raw --no-such-thing"));
 }

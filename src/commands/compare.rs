@@ -1,4 +1,4 @@
-//! `beff-raw compare`: results of one benchmark against each other, without MPI.
+//! `beff-raw compare`: compares results of one benchmark, without MPI.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -7,35 +7,34 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::results::{check_names, open};
-use crate::frame::benchmark::{typed, Benchmark, Command};
+use crate::frame::benchmark::{parse_options, BenchmarkModule, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::options::{common_help, positive};
-use crate::frame::report::comparison::{json, markdown, text, Side, View};
+use crate::frame::options::{common_help, parse_positive};
+use crate::frame::report::comparison::{json, markdown, text, ComparisonSide, ComparisonView};
 use crate::frame::report::text::list;
-use crate::frame::values::comparable::{Comparable, Kind};
-use crate::frame::values::compare::{compare, gate, mixed, Comparison, Gate};
+use crate::frame::values::comparable::{ComparableRun, FactKind};
+use crate::frame::values::compare::{compare, gate, inconsistent_facts, Comparison, GateResult};
 
 /// The command.
 pub const COMMAND: Command = Command {
     name: "compare",
-    about: "Compare results of one kind: what differs, ratios with intervals, causes; no MPI needed",
+    about: "Compare results of one benchmark: differences, ratios with intervals, causes; no MPI needed",
     after_help: AFTER_HELP,
     options: CompareArgs::augment_args,
     translate,
-    run: |options| run(&typed(options)?),
+    run: |options| run(&parse_options(options)?),
     measures: false,
-    of_this_host: true,
+    is_host_specific: true,
 };
 
-/// What stands below the options in `--help`.
 const AFTER_HELP: &str = concat!(
     "Examples:
   Two runs:
       beff-raw compare before.json after.json
-  Three runs a side, measured in turns, so that there are intervals:
+  Three runs per side, measured alternately, for confidence intervals:
       beff-raw compare old1.json old2.json old3.json -- new1.json new2.json new3.json
-  For a build: a page for people, exit code 4 if anything is slower by more than 5 %:
+  For a build: a Markdown page, exit code 4 if anything is slower by more than 5 %:
       beff-raw compare base1.json,base2.json,base3.json new.json --fail-below 0.95 --markdown
 
 Sides:
@@ -46,15 +45,15 @@ Sides:
     common_help!()
 );
 
-/// Stands for `--` between sides: clap would take that away. No result has this name.
-const BETWEEN: &str = "/";
+/// Replaces `--` between sides, which clap would remove. No result has this name.
+const SIDE_SEPARATOR: &str = "/";
 
-/// How a comparison is shown.
+/// Format of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CompareFormat {
     /// for people
     Text,
-    /// for the page of a build
+    /// for the page of a CI build
     Markdown,
     /// for programs
     Json,
@@ -63,16 +62,16 @@ pub enum CompareFormat {
 /// Options of `compare`.
 #[derive(Clone, Debug, Args)]
 pub struct CompareArgs {
-    /// Results: journals (.jsonl) or documents (.json); repetitions of a side with commas, or sides with -- between
+    /// Results: journals (.jsonl) or documents (.json); runs of a side with commas, or sides with -- between
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Exit code 4 if a number is called slower, and its speed is less than LIMIT times that of the first side
-    #[arg(long, value_name = "LIMIT", value_parser = positive)]
+    /// Exit code 4 if a number is judged slower, and its speed is less than LIMIT times that of the first side
+    #[arg(long, value_name = "LIMIT", value_parser = parse_positive)]
     pub fail_below: Option<f64>,
-    /// How much a value differs from run to run, where each side has one run; by default 14 % with direct I/O, 100 % through caches
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    /// Variation from run to run, used where each side has one run; by default 14 % with direct I/O, 100 % through caches
+    #[arg(long, value_name = "PERCENT", value_parser = parse_noise)]
     pub noise: Option<f64>,
-    /// Everything: all facts that differ, every number with its interval
+    /// All facts that differ, and every number with its interval
     #[arg(long)]
     pub full: bool,
     /// The same as --format markdown
@@ -84,37 +83,35 @@ pub struct CompareArgs {
 }
 
 /// A factor, 1 or more, from `14%` or `14`.
-fn percent(text: &str) -> Result<f64, String> {
+fn parse_noise(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
         Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(1.0 + percent / 100.0),
         _ => Err("a share in percent, e.g. 14%".into()),
     }
 }
 
-/// Keeps `--` between sides.
 fn translate(mut args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
     if args.get(1).is_some_and(|name| name == COMMAND.name) {
-        args.iter_mut().filter(|arg| *arg == "--").for_each(|arg| *arg = BETWEEN.into());
+        args.iter_mut().filter(|arg| *arg == "--").for_each(|arg| *arg = SIDE_SEPARATOR.into());
     }
     Ok(args)
 }
 
-/// The files of each side.
-fn sides(files: &[PathBuf]) -> Vec<Vec<PathBuf>> {
+fn split_sides(files: &[PathBuf]) -> Vec<Vec<PathBuf>> {
     let mut sides = Vec::new();
-    let has_between = files.iter().any(|file| file == Path::new(BETWEEN));
-    for group in files.split(|file| file == Path::new(BETWEEN)) {
+    let has_between = files.iter().any(|file| file == Path::new(SIDE_SEPARATOR));
+    for group in files.split(|file| file == Path::new(SIDE_SEPARATOR)) {
         if has_between {
-            sides.push(group.iter().flat_map(|file| repetitions(file)).collect());
+            sides.push(group.iter().flat_map(|file| split_files(file)).collect());
         } else {
-            sides.extend(group.iter().map(|file| repetitions(file)));
+            sides.extend(group.iter().map(|file| split_files(file)));
         }
     }
     sides
 }
 
-/// The files of a word with commas. A file whose name has some is one.
-fn repetitions(word: &Path) -> Vec<PathBuf> {
+/// Splits a word at commas into files. An existing file with commas in its name is one file.
+fn split_files(word: &Path) -> Vec<PathBuf> {
     if word.exists() {
         return vec![word.to_owned()];
     }
@@ -125,9 +122,9 @@ fn repetitions(word: &Path) -> Vec<PathBuf> {
 /// Runs the command.
 ///
 /// # Errors
-/// Files that are no results, of different benchmarks, or no two sides; a limit for sides that are not comparable.
+/// Files that are not results, results of different benchmarks, fewer than two sides; a limit for sides that are not comparable.
 pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
-    let sides = sides(&args.files);
+    let sides = split_sides(&args.files);
     if sides.len() < 2 || sides.iter().any(Vec::is_empty) {
         return Err(UsageError::new(
             "a comparison needs two sides with a file each",
@@ -137,32 +134,38 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     }
     sides.iter().try_for_each(|files| check_names(files))?;
     let (benchmark, loaded) = load_all(&sides)?;
-    let named: Vec<Side> =
-        sides.iter().zip(&loaded).enumerate().map(|(n, (files, runs))| side(n, files, runs)).collect();
+    let named: Vec<ComparisonSide> =
+        sides.iter().zip(&loaded).enumerate().map(|(n, (files, runs))| describe_side(n, files, runs)).collect();
     check_sides(&named, &loaded)?;
     let comparisons: Vec<Comparison> =
         loaded[1..].iter().map(|other| compare([&loaded[0], other], args.noise, loaded.len() - 1)).collect();
-    let gates: Vec<Option<Gate>> =
+    let gates: Vec<Option<GateResult>> =
         comparisons.iter().map(|comparison| args.fail_below.map(|limit| gate(comparison, limit))).collect();
-    let views: Vec<View<'_>> = comparisons
+    let views: Vec<ComparisonView<'_>> = comparisons
         .iter()
         .zip(&gates)
         .zip(&named[1..])
-        .map(|((comparison, gate), other)| View {
+        .map(|((comparison, gate), other)| ComparisonView {
             title: benchmark.title,
             sides: [&named[0], other],
             comparison,
-            gate: gate.as_ref().filter(|_| comparison.is_fair()),
+            gate: gate.as_ref().filter(|_| comparison.is_comparable()),
             full: args.full,
         })
         .collect();
-    publish(&shown(args, benchmark, &named, &views)?)?;
-    finish(args, &views)
+    publish(&render(args, benchmark, &named, &views)?)?;
+    exit_status(args, &views)
 }
 
-fn shown(args: &CompareArgs, benchmark: &Benchmark, sides: &[Side], views: &[View<'_>]) -> anyhow::Result<Vec<u8>> {
+fn render(
+    args: &CompareArgs,
+    benchmark: &BenchmarkModule,
+    sides: &[ComparisonSide],
+    views: &[ComparisonView<'_>],
+) -> anyhow::Result<Vec<u8>> {
     let format = if args.markdown { CompareFormat::Markdown } else { args.format };
-    let pages = |page: fn(&View<'_>) -> String| views.iter().map(page).collect::<Vec<_>>().join("\n").into_bytes();
+    let pages =
+        |page: fn(&ComparisonView<'_>) -> String| views.iter().map(page).collect::<Vec<_>>().join("\n").into_bytes();
     Ok(match format {
         CompareFormat::Text => pages(text),
         CompareFormat::Markdown => pages(markdown),
@@ -170,10 +173,10 @@ fn shown(args: &CompareArgs, benchmark: &Benchmark, sides: &[Side], views: &[Vie
     })
 }
 
-/// A limit that asks for what cannot be compared is refused, after it was shown why.
-fn finish(args: &CompareArgs, views: &[View<'_>]) -> anyhow::Result<Exit> {
+/// Refuses a limit for sides that are not comparable, after the comparison was shown.
+fn exit_status(args: &CompareArgs, views: &[ComparisonView<'_>]) -> anyhow::Result<Exit> {
     let unfair: Vec<String> =
-        views.iter().filter(|view| !view.comparison.is_fair()).map(|view| view.sides[1].name.clone()).collect();
+        views.iter().filter(|view| !view.comparison.is_comparable()).map(|view| view.sides[1].name.clone()).collect();
     if args.fail_below.is_some() && !unfair.is_empty() {
         return Err(UsageError::new(
             format!("--fail-below: {} measured something else than A, see above", list(&unfair)),
@@ -182,14 +185,14 @@ fn finish(args: &CompareArgs, views: &[View<'_>]) -> anyhow::Result<Exit> {
         .into());
     }
     let failed = views.iter().filter_map(|view| view.gate).any(|gate| !gate.passed);
-    Ok(if failed { Exit::Below } else { Exit::Ok })
+    Ok(if failed { Exit::BelowLimit } else { Exit::Ok })
 }
 
-type Loaded = (&'static Benchmark, Vec<Vec<Comparable>>);
+type LoadedResults = (&'static BenchmarkModule, Vec<Vec<ComparableRun>>);
 
-/// What all files offer; they are of one benchmark.
-fn load_all(sides: &[Vec<PathBuf>]) -> anyhow::Result<Loaded> {
-    let mut first: Option<(&'static Benchmark, &Path)> = None;
+/// Reads all files, which must be of one benchmark.
+fn load_all(sides: &[Vec<PathBuf>]) -> anyhow::Result<LoadedResults> {
+    let mut first: Option<(&'static BenchmarkModule, &Path)> = None;
     let mut loaded = Vec::new();
     for files in sides {
         let mut runs = Vec::new();
@@ -217,21 +220,21 @@ fn load_all(sides: &[Vec<PathBuf>]) -> anyhow::Result<Loaded> {
     Ok((benchmark, loaded))
 }
 
-fn side(number: usize, files: &[PathBuf], runs: &[Comparable]) -> Side {
+fn describe_side(number: usize, files: &[PathBuf], runs: &[ComparableRun]) -> ComparisonSide {
     let letter = u8::try_from(number).ok().filter(|n| *n < 26).map(|n| char::from(b'A' + n).to_string());
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    let trouble = |(file, run): (&String, &Comparable)| {
+    let trouble = |(file, run): (&String, &ComparableRun)| {
         (!run.troubles.is_empty()).then(|| format!("{file}: {}", list(&run.troubles)))
     };
-    Side {
+    ComparisonSide {
         name: letter.unwrap_or_else(|| format!("side {}", number + 1)),
         troubles: files.iter().zip(runs).filter_map(trouble).collect(),
         files,
     }
 }
 
-/// Runs of one side stand for one thing, and each of them counts once.
-fn check_sides(named: &[Side], loaded: &[Vec<Comparable>]) -> Result<(), UsageError> {
+/// Runs of one side must have one definition, and each of them counts once.
+fn check_sides(named: &[ComparisonSide], loaded: &[Vec<ComparableRun>]) -> Result<(), UsageError> {
     for (side, runs) in named.iter().zip(loaded) {
         for (n, run) in runs.iter().enumerate() {
             if let Some(other) = runs[..n].iter().position(|known| known.identity == run.identity) {
@@ -241,11 +244,11 @@ fn check_sides(named: &[Side], loaded: &[Vec<Comparable>]) -> Result<(), UsageEr
                 ));
             }
         }
-        let differ = mixed(runs, Kind::Definition);
+        let differ = inconsistent_facts(runs, FactKind::Definition);
         if !differ.is_empty() {
             return Err(UsageError::new(
                 format!("side {}: its runs measured different things: {}", side.name, list(&differ)),
-                "Runs of one side must be repetitions of one measurement. Name others as sides of their own.",
+                "Runs of one side must have the same definition. Name others as sides of their own.",
             ));
         }
     }

@@ -2,30 +2,29 @@ use std::ffi::OsString;
 use std::fs;
 
 use super::*;
-use crate::frame::benchmark::of_words;
-use crate::frame::report::{Shown, Views};
+use crate::frame::benchmark::options_from_words;
+use crate::frame::report::{ResultReport, Views};
 use crate::{b_eff, b_eff_io, imb_io, replay};
 
-/// Widest line and most lines of the text that is printed without being asked for all.
+/// Maximum width, and maximum number of lines of the text without `--full`.
 const WIDTH: usize = 80;
-const MOST_LINES: usize = 48;
+const MAX_LINES: usize = 48;
 
-fn offered<R: Views + std::fmt::Debug>(result: R) -> Comparable
+fn comparable<R: Views + std::fmt::Debug>(result: R) -> ComparableRun
 where
     R::Derived: std::fmt::Debug,
 {
-    crate::frame::report::Report::comparable(&Shown::new(result))
+    crate::frame::report::LoadedReport::comparable(&ResultReport::new(result))
 }
 
-/// The same run at another time.
-fn at(minute: usize, mut run: Comparable) -> Comparable {
+fn started_at(minute: usize, mut run: ComparableRun) -> ComparableRun {
     run.started_utc = format!("2025-01-31T12:{minute:02}:00Z");
     run.identity = format!("{minute}");
     run
 }
 
-/// A b_eff_io with a factor for the time of its transfers, and of its syncs where chunks are odd.
-fn io(minute: usize, transfer: f64, odd_sync: f64) -> Comparable {
+/// A b_eff_io run with a factor for the time of its transfers, and of its syncs where chunks are odd.
+fn io(minute: usize, transfer: f64, odd_sync: f64) -> ComparableRun {
     let mut result = b_eff_io::report::fixtures::complete();
     result.config.backends.truncate(1);
     result.patterns.retain(|p| p.backend == "mpiio");
@@ -37,30 +36,31 @@ fn io(minute: usize, transfer: f64, odd_sync: f64) -> Comparable {
             p.intervals.sync_seconds += p.seconds() * odd_sync;
         }
     }
-    at(minute, offered(result))
+    started_at(minute, comparable(result))
 }
 
-fn hinted(mut run: Comparable) -> Comparable {
+fn with_hints(mut run: ComparableRun) -> ComparableRun {
     for fact in run.facts.iter_mut().filter(|fact| fact.name == "hints") {
         fact.value = "romio_ds_write=enable".into();
     }
     run
 }
 
-fn named(sides: &[Vec<Comparable>]) -> Vec<Side> {
-    let files = |n: usize, runs: &[Comparable]| -> Vec<PathBuf> {
+fn named(sides: &[Vec<ComparableRun>]) -> Vec<ComparisonSide> {
+    let files = |n: usize, runs: &[ComparableRun]| -> Vec<PathBuf> {
         let letter = ["old", "new", "other"][n];
         (1..=runs.len()).map(|run| format!("{letter}{run}.json").into()).collect()
     };
-    sides.iter().enumerate().map(|(n, runs)| side(n, &files(n, runs), runs)).collect()
+    sides.iter().enumerate().map(|(n, runs)| describe_side(n, &files(n, runs), runs)).collect()
 }
 
 /// Text, Markdown and the document of two sides.
-fn views(title: &str, sides: &[Vec<Comparable>], limit: Option<f64>, full: bool) -> [String; 3] {
+fn views(title: &str, sides: &[Vec<ComparableRun>], limit: Option<f64>, full: bool) -> [String; 3] {
     let named = named(sides);
     let comparison = compare([&sides[0], &sides[1]], None, 1);
     let gate = limit.map(|limit| gate(&comparison, limit));
-    let view = View { title, sides: [&named[0], &named[1]], comparison: &comparison, gate: gate.as_ref(), full };
+    let view =
+        ComparisonView { title, sides: [&named[0], &named[1]], comparison: &comparison, gate: gate.as_ref(), full };
     let document = String::from_utf8(json(title, &named, &[view]).unwrap()).unwrap();
     [text(&view), markdown(&view), document]
 }
@@ -73,12 +73,11 @@ fn assert_fits(name: &str, text: &str) {
 }
 
 /// Name, benchmark, sides, limit.
-type Case = (&'static str, &'static str, [Vec<Comparable>; 2], Option<f64>);
+type ComparisonCase = (&'static str, &'static str, [Vec<ComparableRun>; 2], Option<f64>);
 
-/// What is compared in the goldens.
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<ComparisonCase> {
     let slower = [1, 3, 5].map(|m| io(m, 1.0, 0.0)).to_vec();
-    let hurt = [2, 4, 6].map(|m| hinted(io(m, 1.0, 9.0))).to_vec();
+    let hurt = [2, 4, 6].map(|m| with_hints(io(m, 1.0, 9.0))).to_vec();
     let mut other = b_eff_io::report::fixtures::complete();
     other.config.time_seconds = 60.0;
     other.manifest.machine.kernel = "Linux 6.19.0 x86_64".into();
@@ -90,14 +89,19 @@ fn cases() -> Vec<Case> {
         ("hurt", "b_eff_io", [slower.clone(), hurt], Some(0.95)),
         ("itself", "b_eff_io", [vec![io(1, 1.0, 0.0)], vec![io(1, 1.0, 0.0)]], Some(0.95)),
         ("one_beside_three", "b_eff_io", [slower, vec![io(7, 1.3, 0.0)]], None),
-        ("definition", "b_eff_io", [vec![offered(b_eff_io::report::fixtures::complete())], vec![offered(other)]], None),
+        (
+            "definition",
+            "b_eff_io",
+            [vec![comparable(b_eff_io::report::fixtures::complete())], vec![comparable(other)]],
+            None,
+        ),
         (
             "interrupted",
             "b_eff",
-            [vec![offered(comm)], vec![offered(b_eff::report::fixtures::interrupted())]],
+            [vec![comparable(comm)], vec![comparable(b_eff::report::fixtures::interrupted())]],
             Some(0.9),
         ),
-        ("rows", "IMB-IO", [vec![offered(imb)], vec![offered(slow)]], Some(0.9)),
+        ("rows", "IMB-IO", [vec![comparable(imb)], vec![comparable(slow)]], Some(0.9)),
     ]
 }
 
@@ -106,7 +110,7 @@ fn golden_comparisons() {
     for (name, title, sides, limit) in cases() {
         let [text, page, document] = views(title, &sides, limit, false);
         assert_fits(name, &text);
-        assert!(text.lines().count() <= MOST_LINES, "{name}: {} lines", text.lines().count());
+        assert!(text.lines().count() <= MAX_LINES, "{name}: {} lines", text.lines().count());
         insta::assert_snapshot!(format!("{name}.text"), text);
         insta::assert_snapshot!(format!("{name}.md"), page);
         assert!(document.starts_with("{\n"));
@@ -123,10 +127,10 @@ fn every_line_of_all_fits_and_nothing_in_it_is_obeyed() {
     run.facts.iter_mut().for_each(|fact| fact.value = format!("{} \u{1b}[2J{}", fact.value, "long ".repeat(60)));
     for quantity in &mut run.quantities {
         quantity.row = format!("{} {}", quantity.row, "x".repeat(90));
-        quantity.told.facts.push(("calls".into(), "\u{1b}|`<b>".repeat(40)));
+        quantity.context.facts.push(("calls".into(), "\u{1b}|`<b>".repeat(40)));
     }
     for full in [false, true] {
-        let [text, page, _] = views("title", &[vec![run.clone()], vec![hinted(run.clone())]], Some(0.5), full);
+        let [text, page, _] = views("title", &[vec![run.clone()], vec![with_hints(run.clone())]], Some(0.5), full);
         assert_fits("long", &text);
         assert!(!text.contains('\u{1b}') && !page.contains('\u{1b}') && !page.contains("<b>"));
     }
@@ -134,21 +138,21 @@ fn every_line_of_all_fits_and_nothing_in_it_is_obeyed() {
 
 #[test]
 fn replays_are_compared_too() {
-    let run = || vec![offered(replay::report::fixtures::complete())];
+    let run = || vec![comparable(replay::report::fixtures::complete())];
     let [text, ..] = views("Replay", &[run(), run()], Some(0.95), false);
     assert!(text.contains("Gate 0.95: passed") && text.contains("all calls"), "{text}");
 }
 
-/// Written as a run would have, each with a start of its own.
+/// Files as written by runs, each with its own start time.
 fn files(dir: &Path) -> Vec<PathBuf> {
     let io = |minute: u64, t: f64| {
         let mut result = b_eff_io::report::fixtures::complete();
         result.manifest.machine.started_utc = format!("2025-01-31T12:{minute:02}:00Z");
         result.config.time_seconds = t;
         result.patterns.iter_mut().for_each(|p| p.intervals.transfer_seconds *= 1.0 + 0.001 * minute as f64);
-        Shown::new(result).format_of("json")
+        ResultReport::new(result).format_of("json")
     };
-    let comm = Shown::new(b_eff::report::fixtures::complete()).format_of("json");
+    let comm = ResultReport::new(b_eff::report::fixtures::complete()).format_of("json");
     let all =
         [("a1", io(1, 900.0)), ("a2", io(2, 900.0)), ("b1", io(3, 900.0)), ("other", io(4, 60.0)), ("comm", comm)];
     all.into_iter()
@@ -160,29 +164,29 @@ fn files(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-trait Format {
+trait RenderFormat {
     fn format_of(&self, word: &str) -> Vec<u8>;
 }
 
-impl<R: Views + std::fmt::Debug> Format for Shown<R>
+impl<R: Views + std::fmt::Debug> RenderFormat for ResultReport<R>
 where
     R::Derived: std::fmt::Debug,
 {
     fn format_of(&self, word: &str) -> Vec<u8> {
-        crate::frame::report::Report::format(self, word).unwrap().unwrap()
+        crate::frame::report::LoadedReport::format(self, word).unwrap().unwrap()
     }
 }
 
 fn words(line: &[&str]) -> CompareArgs {
     let all = ["beff-raw", "compare"].into_iter().chain(line.iter().copied()).map(OsString::from).collect();
-    of_words(translate(all).unwrap().split_off(2))
+    options_from_words(translate(all).unwrap().split_off(2))
 }
 
 #[test]
-fn sides_are_told_apart_by_dashes_and_commas() {
+fn sides_are_separated_by_dashes_and_commas() {
     let of = |line: &[&str]| -> Vec<Vec<String>> {
         let name = |path: &PathBuf| path.display().to_string();
-        sides(&words(line).files).iter().map(|files| files.iter().map(name).collect()).collect()
+        split_sides(&words(line).files).iter().map(|files| files.iter().map(name).collect()).collect()
     };
     assert_eq!(of(&["a", "b", "c"]), [["a"], ["b"], ["c"]]);
     assert_eq!(of(&["a1,a2", "b1,,b2"]), [["a1", "a2"], ["b1", "b2"]]);
@@ -194,7 +198,7 @@ fn sides_are_told_apart_by_dashes_and_commas() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a,b.json");
     fs::write(&path, "").unwrap();
-    assert_eq!(repetitions(&path), vec![path]);
+    assert_eq!(split_files(&path), vec![path]);
 }
 
 #[test]
@@ -208,7 +212,7 @@ fn what_cannot_be_compared_is_refused() {
         (vec![a1, comm], ["b_eff_io", "one of b_eff"]),
         (vec!["a.json", "b.png"], ["b.png", "neither a journal"]),
         (vec![a1, a1, "--", b1], ["are the same run", "once"]),
-        (vec![a1, other, "--", b1], ["measured different things: T", "repetitions"]),
+        (vec![a1, other, "--", b1], ["measured different things: T", "same definition"]),
         (vec![a1, other, "--fail-below", "0.9"], ["measured something else than A", "leave --fail-below out"]),
     ] {
         let error = run(&words(&line)).unwrap_err().downcast::<UsageError>().unwrap().to_string();
@@ -222,6 +226,6 @@ fn what_cannot_be_compared_is_refused() {
 
 #[test]
 fn noise_is_a_share() {
-    assert_eq!([percent("50%"), percent("25 %"), percent("0")], [Ok(1.5), Ok(1.25), Ok(1.0)]);
-    assert!(["", "-1", "nan", "x%"].iter().all(|text| percent(text).is_err()));
+    assert_eq!([parse_noise("50%"), parse_noise("25 %"), parse_noise("0")], [Ok(1.5), Ok(1.25), Ok(1.0)]);
+    assert!(["", "-1", "nan", "x%"].iter().all(|text| parse_noise(text).is_err()));
 }

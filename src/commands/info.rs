@@ -1,14 +1,16 @@
-//! `beff-raw info`: what this build and this machine can do, and what is missing. Runs without mpirun.
+//! `beff-raw info`: capabilities of this build and this machine, and what is missing. Runs without mpirun.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use beff_backends::{drivers, trial, Directory, DriverOptions, DriverRow, OpenMode, OpenRequest, Trial};
+use beff_backends::{
+    check_availability, drivers, Availability, DirectoryHandle, DriverOptions, DriverRow, OpenMode, OpenRequest,
+};
 use beff_ffi::Comm;
 use clap::Args;
 
 use super::profile::profilers;
-use crate::frame::benchmark::{as_typed, typed, Command};
+use crate::frame::benchmark::{keep_arguments, parse_options, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
@@ -22,23 +24,22 @@ use crate::frame::units::format_size;
 /// The command.
 pub const COMMAND: Command = Command {
     name: "info",
-    about: "Show what this build and this machine can do, and what is missing",
+    about: "Show the capabilities of this build and this machine, and what is missing",
     after_help: AFTER_HELP,
     options: InfoArgs::augment_args,
-    translate: as_typed,
-    run: |options| run(&typed(options)?),
+    translate: keep_arguments,
+    run: |options| run(&parse_options(options)?),
     measures: false,
-    of_this_host: true,
+    is_host_specific: true,
 };
 
-/// What stands below the options in `--help`.
 const AFTER_HELP: &str = concat!(
     "Examples:
-  What can be measured here:
+  Capabilities of this build and this host:
       beff-raw info
   The same for the storage under /scratch:
       beff-raw info --path /scratch
-  What the program sees on a compute node, under the batch system's launcher:
+  The same on a compute node, under the batch system's launcher:
       srun -N 1 -n 1 beff-raw info --path /scratch
 
 ",
@@ -48,7 +49,7 @@ const AFTER_HELP: &str = concat!(
 /// Options of `info`.
 #[derive(Clone, Debug, Args)]
 pub struct InfoArgs {
-    /// Directory whose storage is looked at
+    /// Directory on the storage to examine
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub path: PathBuf,
 }
@@ -56,7 +57,7 @@ pub struct InfoArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// A path that does not exist, facts that cannot be found out.
+/// A path that does not exist, facts that are unavailable.
 pub fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
     let storage = storage_record(&args.path)
         .map_err(|e| UsageError::new(e.to_string(), "Name an existing directory with --path."))?;
@@ -77,7 +78,7 @@ fn build(text: &mut String) -> anyhow::Result<()> {
     writeln!(text, "  MPI-IO layer {}", io_layer(&library, &environment::relevant_environment()))?;
     let profilers = profilers();
     if profilers.is_empty() {
-        writeln!(text, "  profiler     none: `cargo build --release -p beff-profiler` makes one for this MPI")?;
+        writeln!(text, "  profiler     none: `cargo build --release -p beff-profiler` builds one for this MPI")?;
     }
     for profiler in profilers {
         writeln!(text, "  profiler     {profiler}")?;
@@ -96,7 +97,7 @@ fn machine(text: &mut String) -> anyhow::Result<()> {
     let ns = harness::null_access_ns();
     writeln!(
         text,
-        "  harness      {ns:.2} ns per 1 kB access of the null backend (offset, window, seam; moves nothing)"
+        "  harness      {ns:.2} ns per 1 kB access of the null backend (offset, window, backend interface; moves nothing)"
     )?;
     Ok(())
 }
@@ -114,18 +115,18 @@ fn storage_lines(text: &mut String, s: &StorageRecord) -> anyhow::Result<()> {
         }
         _ => writeln!(
             text,
-            "  direct I/O   this file system does not tell its alignment (statx STATX_DIOALIGN): --direct required \
+            "  direct I/O   this file system does not report its alignment (statx STATX_DIOALIGN): --direct required \
              will not run here; choose a --path on ext4 or xfs"
         )?,
     }
     if storage::is_in_memory(&s.fs_type) {
-        writeln!(text, "  warning      these files live in memory: choose a --path on a disk to measure storage")?;
+        writeln!(text, "  warning      these files are in memory: choose a --path on a disk to measure storage")?;
     }
     Ok(())
 }
 
 fn backends(text: &mut String, args: &InfoArgs, storage: &StorageRecord) -> anyhow::Result<()> {
-    writeln!(text, "\nBackends (--backend a,b,c takes them in turn)")?;
+    writeln!(text, "\nBackends (--backend a,b,c runs them in turn)")?;
     for row in drivers() {
         let mut can = Vec::new();
         if row.can_direct {
@@ -144,7 +145,7 @@ fn backends(text: &mut String, args: &InfoArgs, storage: &StorageRecord) -> anyh
             row.summary,
             if can.is_empty() { String::new() } else { format!(" [{}]", can.join(", ")) }
         )?;
-        if let Some(trouble) = trouble(row, args) {
+        if let Some(trouble) = find_problem(row, args) {
             writeln!(text, "          does not work here: {trouble}")?;
         }
     }
@@ -152,27 +153,27 @@ fn backends(text: &mut String, args: &InfoArgs, storage: &StorageRecord) -> anyh
     Ok(())
 }
 
-/// Opens a file of its own through the driver, where that needs no MPI; None: it works.
-fn trouble(row: &DriverRow, args: &InfoArgs) -> Option<String> {
-    // MPI-IO needs a started MPI: a run tells.
+/// Opens a new file through the driver, unless that needs MPI; returns the problem, None if it works.
+fn find_problem(row: &DriverRow, args: &InfoArgs) -> Option<String> {
+    // MPI-IO needs an initialized MPI: only a run can check it.
     if row.is_collective_native {
         return None;
     }
     let name = format!(".beff-raw-info-{}-{}", std::process::id(), row.name);
-    let path = match Directory::hold(&args.path) {
+    let path = match DirectoryHandle::open(&args.path) {
         Ok(directory) => directory.file(name.as_ref()),
         Err(e) => return Some(format!("--path {}: {e}", args.path.display())),
     };
-    if row.may_be_missing {
-        return match trial(row, &DriverOptions::default(), &path) {
-            Trial::Works => None,
-            Trial::Unable(e) | Trial::Failed(e) => Some(e.to_string()),
+    if row.needs_support_check {
+        return match check_availability(row, &DriverOptions::default(), &path) {
+            Availability::Available => None,
+            Availability::Unavailable(e) | Availability::Failed(e) => Some(e.to_string()),
         };
     }
-    let own = Comm::own();
-    // A communicator of one needs no message, so this works without MPI for drivers that only ask for its rank.
+    let own = Comm::comm_self();
+    // A communicator of one rank sends no messages, so this works without MPI for drivers that only query its rank.
     let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };
-    let opened = (row.make)(&DriverOptions::default()).open(&request);
+    let opened = (row.create)(&DriverOptions::default()).open(&request);
     let result = opened.and_then(beff_backends::OpenFile::close);
     let _ = path.remove();
     result.err().map(|e| e.to_string())

@@ -1,8 +1,8 @@
-//! The commands that belong to no benchmark. They need no MPI.
+//! Commands that belong to no benchmark. They need no MPI.
 
 pub mod compare;
+mod html_page;
 pub mod info;
-mod page;
 pub mod profile;
 pub mod report;
 mod results;
@@ -13,6 +13,6 @@ pub mod shell;
 
 use crate::frame::benchmark::Command;
 
-/// All but those that `cli` makes of [`shell`]: they need the whole command line.
+/// All but those that `cli` derives from [`shell`], which need the whole command line.
 pub const COMMANDS: [Command; 5] =
     [profile::COMMAND, report::COMMAND, compare::COMMAND, schema::COMMAND, info::COMMAND];

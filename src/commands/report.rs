@@ -1,4 +1,4 @@
-//! `beff-raw report`: results shown again from their files, without MPI.
+//! `beff-raw report`: shows results from their files, without MPI.
 
 use std::path::{Path, PathBuf};
 
@@ -6,36 +6,35 @@ use anyhow::anyhow;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::Args;
 
-use super::page;
+use super::html_page;
 use super::results::{check_names, open};
 use crate::benchmarks::formats;
-use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
+use crate::frame::benchmark::{keep_arguments, parse_options, BenchmarkModule, Command};
 use crate::frame::command::publish;
 use crate::frame::command::stdout::publish_sheet;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
 use crate::frame::report::html;
-use crate::frame::report::picture::Words;
-use crate::frame::report::{Level, Report, Saved};
+use crate::frame::report::picture::PictureLabels;
+use crate::frame::report::{DetailLevel, LoadedReport, SaveStatus};
 
 /// The command.
 pub const COMMAND: Command = Command {
     name: "report",
-    about: "Show results again from their files, also those of a run that was killed; no MPI needed",
+    about: "Show results from their files, also those of a run that was killed; no MPI needed",
     after_help: AFTER_HELP,
     options: ReportArgs::augment_args,
-    translate: as_typed,
-    run: |options| run(&typed(options)?),
+    translate: keep_arguments,
+    run: |options| run(&parse_options(options)?),
     measures: false,
-    of_this_host: true,
+    is_host_specific: true,
 };
 
-/// What stands below the options in `--help`.
 const AFTER_HELP: &str = concat!(
     "Examples:
   All tables of a run; with --details also every pattern:
       beff-raw report scratch.json --full
-  What a run that was killed had measured so far:
+  Results of a run that was killed:
       beff-raw report scratch.jsonl
   A page for a browser, with pictures, tables and records in one file; several runs also as values over ranks:
       beff-raw report n2.json n4.json n8.json --html scaling.html
@@ -49,11 +48,10 @@ const CSV: &str = "csv";
 const JSON: &str = "json";
 const SVG: &str = "svg";
 
-/// What stands at the picture of replays.
-const PICTURE: Words = Words { title: "Bandwidth per process over processes", x: "processes", y: "MB/s per process" };
+const PICTURE_LABELS: PictureLabels =
+    PictureLabels { title: "Bandwidth per process over processes", x: "processes", y: "MB/s per process" };
 
-/// Formats that every benchmark has.
-const COMMON: [(&str, &str); 3] = [
+const COMMON_FORMATS: [(&str, &str); 3] = [
     (TABLE, "for people"),
     (JSON, "everything, with derived values; of several files an array"),
     (CSV, "one line per pattern and access method; of several files one table"),
@@ -72,29 +70,34 @@ pub struct ReportArgs {
     #[arg(long)]
     pub details: bool,
     /// View to print
-    #[arg(long, value_name = "FORMAT", default_value = TABLE, value_parser = words())]
+    #[arg(long, value_name = "FORMAT", default_value = TABLE, value_parser = format_parser())]
     pub format: String,
-    /// One page for a browser instead, in this new file ('-': stdout): pictures, tables and records of all FILEs, no script, no network
+    /// Write an HTML page to this new file instead ('-': stdout): pictures, tables and records of all FILEs, no script, no network
     #[arg(long, value_name = "OUT", conflicts_with_all = ["full", "details", "format"])]
     pub html: Option<PathBuf>,
-    /// Each picture of that page as a file in this directory, which is made if it is missing
+    /// Write each picture of that page to this directory, which is created if it is missing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["full", "details", "format"])]
     pub svg: Option<PathBuf>,
-    /// Each picture with curves as a script of gnuplot in this directory, with its numbers inside
+    /// Write each picture with curves as a gnuplot script with its data to this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["full", "details", "format"])]
     pub gnuplot: Option<PathBuf>,
 }
 
-fn words() -> PossibleValuesParser {
-    let own = formats().map(|format| (format.word, format.help));
-    COMMON.into_iter().chain(own).map(|(word, help)| PossibleValue::new(word).help(help)).collect::<Vec<_>>().into()
+fn format_parser() -> PossibleValuesParser {
+    let own = formats().map(|format| (format.name, format.help));
+    COMMON_FORMATS
+        .into_iter()
+        .chain(own)
+        .map(|(word, help)| PossibleValue::new(word).help(help))
+        .collect::<Vec<_>>()
+        .into()
 }
 
 impl ReportArgs {
-    /// Refuses files that are no results by their name.
+    /// Refuses files whose extension is not that of a result.
     ///
     /// # Errors
-    /// The first file with another ending than .jsonl or .json.
+    /// The first such file.
     pub fn check(&self) -> Result<(), UsageError> {
         check_names(&self.files)
     }
@@ -103,29 +106,32 @@ impl ReportArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// The first file that cannot be read or is no result.
+/// The first file that cannot be read or is not a result.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     args.check()?;
-    let wanted =
-        page::Wanted { page: args.html.as_deref(), svg: args.svg.as_deref(), gnuplot: args.gnuplot.as_deref() };
-    if wanted.is_anything() {
-        return page::write(&args.files, wanted);
+    let wanted = html_page::PageOutputs {
+        page: args.html.as_deref(),
+        svg: args.svg.as_deref(),
+        gnuplot: args.gnuplot.as_deref(),
+    };
+    if wanted.is_requested() {
+        return html_page::write(&args.files, wanted);
     }
     if args.format == SVG {
         publish(picture(&args.files)?.as_bytes())?;
         return Ok(Exit::Ok);
     }
     if args.files.len() > 1 && [CSV, JSON].contains(&args.format.as_str()) {
-        publish(&joined(args)?)?;
+        publish(&join_results(args)?)?;
         return Ok(Exit::Ok);
     }
     for path in &args.files {
         let (benchmark, report) = open(path)?;
         let is_read = if args.format == TABLE {
-            let level = Level::of(args.full, args.details);
-            publish_sheet(|place| report.sheet(level, place), Saved::From(path.clone()))?
+            let level = DetailLevel::of(args.full, args.details);
+            publish_sheet(|place| report.sheet(level, place), SaveStatus::LoadedFrom(path.clone()))?
         } else {
-            publish(&view(report.as_ref(), benchmark, args, path)?)?
+            publish(&render_format(report.as_ref(), benchmark, args, path)?)?
         };
         if !is_read {
             break;
@@ -135,11 +141,11 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
 }
 
 /// Several results as one table with one header, or as one array of documents.
-fn joined(args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
+fn join_results(args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
     let (mut all, mut first): (Vec<u8>, Option<(&Path, Vec<u8>)>) = (Vec::new(), None);
     for path in &args.files {
         let (benchmark, report) = open(path)?;
-        let bytes = view(report.as_ref(), benchmark, args, path)?;
+        let bytes = render_format(report.as_ref(), benchmark, args, path)?;
         if args.format == JSON {
             all.extend_from_slice(if all.is_empty() { b"[\n" } else { b",\n" });
             all.extend_from_slice(bytes.trim_ascii_end());
@@ -173,13 +179,12 @@ fn joined(args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// One picture of all results.
 fn picture(files: &[PathBuf]) -> anyhow::Result<String> {
     let mut points = Vec::new();
     for path in files {
         let (benchmark, report) = open(path)?;
-        if benchmark.formats.iter().all(|own| own.word != SVG) {
-            return Err(not_a_view(benchmark, SVG, path).into());
+        if benchmark.formats.iter().all(|own| own.name != SVG) {
+            return Err(unsupported_format(benchmark, SVG, path).into());
         }
         let own = report.points();
         if own.is_empty() {
@@ -191,20 +196,25 @@ fn picture(files: &[PathBuf]) -> anyhow::Result<String> {
         }
         points.extend(own);
     }
-    html::together(&points, PICTURE).ok_or_else(|| anyhow!("the picture cannot be drawn: there is nothing to draw"))
+    html::ranks_svg(&points, PICTURE_LABELS)
+        .ok_or_else(|| anyhow!("the picture cannot be drawn: there is nothing to draw"))
 }
 
-fn view(report: &dyn Report, benchmark: &Benchmark, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {
+fn render_format(
+    report: &dyn LoadedReport,
+    benchmark: &BenchmarkModule,
+    args: &ReportArgs,
+    path: &Path,
+) -> anyhow::Result<Vec<u8>> {
     report
         .format(&args.format)
-        .map_or_else(|| Err(not_a_view(benchmark, &args.format, path).into()), |bytes| Ok(bytes?))
+        .map_or_else(|| Err(unsupported_format(benchmark, &args.format, path).into()), |bytes| Ok(bytes?))
 }
 
-/// A view that the results of this benchmark do not have.
-fn not_a_view(benchmark: &Benchmark, format: &str, path: &Path) -> UsageError {
-    let what = formats().find(|known| known.word == format).map_or("", |known| known.of);
+fn unsupported_format(benchmark: &BenchmarkModule, format: &str, path: &Path) -> UsageError {
+    let what = formats().find(|known| known.name == format).map_or("", |known| known.refusal);
     let words: Vec<&str> =
-        COMMON.into_iter().map(|(word, _)| word).chain(benchmark.formats.iter().map(|own| own.word)).collect();
+        COMMON_FORMATS.into_iter().map(|(word, _)| word).chain(benchmark.formats.iter().map(|own| own.name)).collect();
     let (last, others) = words.split_last().unwrap_or((&"", &[]));
     UsageError::new(
         format!("{} is a result of {}: --format {format} {what}", path.display(), benchmark.title),
@@ -215,8 +225,8 @@ fn not_a_view(benchmark: &Benchmark, format: &str, path: &Path) -> UsageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::benchmark::of_words;
-    use crate::frame::report::{Place, Shown};
+    use crate::frame::benchmark::options_from_words;
+    use crate::frame::report::{DisplayContext, ResultReport};
     use crate::{b_eff, b_eff_io, imb_io};
 
     fn args(format: &str) -> ReportArgs {
@@ -233,7 +243,7 @@ mod tests {
 
     #[test]
     fn reports_are_of_results() {
-        let check = |line: &str| of_words::<ReportArgs>(line.split(' ')).check();
+        let check = |line: &str| options_from_words::<ReportArgs>(line.split(' ')).check();
         check("a.json b.jsonl old.sum table.txt").unwrap();
         assert!(check("a.json b.png").unwrap_err().to_string().contains("b.png"));
     }
@@ -250,15 +260,15 @@ mod tests {
 
     #[test]
     fn every_benchmark_has_its_views_and_no_other() {
-        let results: [(&Benchmark, Box<dyn Report>, &str); 3] = [
-            (&b_eff_io::BENCHMARK, Box::new(Shown::new(b_eff_io::report::fixtures::complete())), "sum"),
-            (&b_eff::BENCHMARK, Box::new(Shown::new(b_eff::report::fixtures::complete())), ""),
-            (&imb_io::BENCHMARK, Box::new(Shown::new(imb_io::report::fixtures::complete())), "imb"),
+        let results: [(&BenchmarkModule, Box<dyn LoadedReport>, &str); 3] = [
+            (&b_eff_io::BENCHMARK, Box::new(ResultReport::new(b_eff_io::report::fixtures::complete())), "sum"),
+            (&b_eff::BENCHMARK, Box::new(ResultReport::new(b_eff::report::fixtures::complete())), ""),
+            (&imb_io::BENCHMARK, Box::new(ResultReport::new(imb_io::report::fixtures::complete())), "imb"),
         ];
         for (benchmark, report, own) in &results {
-            let view = |format: &str| view(report.as_ref(), benchmark, &args(format), Path::new("run1.json"));
-            assert!(!report.sheet(Level::Screen, &Place::default()).render(false).is_empty());
-            for (format, _) in COMMON.into_iter().skip(1) {
+            let view = |format: &str| render_format(report.as_ref(), benchmark, &args(format), Path::new("run1.json"));
+            assert!(!report.sheet(DetailLevel::Screen, &DisplayContext::default()).render(false).is_empty());
+            for (format, _) in COMMON_FORMATS.into_iter().skip(1) {
                 assert!(!view(format).unwrap().is_empty());
             }
             for format in ["sum", "imb", SVG] {
@@ -267,7 +277,7 @@ mod tests {
                     continue;
                 }
                 if format == SVG {
-                    assert!(benchmark.formats.iter().all(|own| own.word != SVG) && report.points().is_empty());
+                    assert!(benchmark.formats.iter().all(|own| own.name != SVG) && report.points().is_empty());
                 }
                 let error = view(format).unwrap_err().downcast::<UsageError>().unwrap();
                 let begin = format!("run1.json is a result of {}: --format ", benchmark.title);

@@ -4,7 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap::Args;
 
 use crate::benchmarks::BENCHMARKS;
-use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
+use crate::frame::benchmark::{keep_arguments, parse_options, BenchmarkModule, Command};
 use crate::frame::command::publish;
 use crate::frame::error::Exit;
 use crate::frame::options::common_help;
@@ -15,16 +15,15 @@ pub const COMMAND: Command = Command {
     about: "Print the JSON Schema of the results of a command",
     after_help: AFTER_HELP,
     options: SchemaArgs::augment_args,
-    translate: as_typed,
-    run: |options| run(&typed(options)?),
+    translate: keep_arguments,
+    run: |options| run(&parse_options(options)?),
     measures: false,
-    of_this_host: false,
+    is_host_specific: false,
 };
 
-/// What stands below the options in `--help`.
 const AFTER_HELP: &str = concat!(
     "Examples:
-  What a file of b_eff_io holds, field by field:
+  All fields of a file of b_eff_io:
       beff-raw schema
   Check the results of IMB-IO with any validator:
       beff-raw schema imb > imb-schema.json
@@ -38,14 +37,13 @@ const AFTER_HELP: &str = concat!(
 /// Options of `schema`.
 #[derive(Clone, Debug, Args)]
 pub struct SchemaArgs {
-    /// Command whose results they are
-    #[arg(value_name = "COMMAND", default_value = command_of(BENCHMARKS[0]),
-        value_parser = PossibleValuesParser::new(BENCHMARKS.map(command_of)))]
+    /// Command that wrote the results
+    #[arg(value_name = "COMMAND", default_value = measuring_command(BENCHMARKS[0]),
+        value_parser = PossibleValuesParser::new(BENCHMARKS.map(measuring_command)))]
     pub of: String,
 }
 
-/// The command that measures.
-fn command_of(benchmark: &Benchmark) -> &'static str {
+fn measuring_command(benchmark: &BenchmarkModule) -> &'static str {
     benchmark.commands.first().map_or(benchmark.name, |command| command.name)
 }
 
@@ -54,7 +52,7 @@ fn command_of(benchmark: &Benchmark) -> &'static str {
 /// # Errors
 /// Stdout cannot be written.
 pub fn run(args: &SchemaArgs) -> anyhow::Result<Exit> {
-    for benchmark in BENCHMARKS.iter().filter(|benchmark| command_of(benchmark) == args.of) {
+    for benchmark in BENCHMARKS.iter().filter(|benchmark| measuring_command(benchmark) == args.of) {
         publish((benchmark.schema)().as_bytes())?;
     }
     Ok(Exit::Ok)
@@ -63,14 +61,17 @@ pub fn run(args: &SchemaArgs) -> anyhow::Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::benchmark::of_words;
+    use crate::frame::benchmark::options_from_words;
 
     #[test]
     fn every_benchmark_has_a_schema_of_its_own() {
         for benchmark in BENCHMARKS {
             let schema: serde_json::Value = serde_json::from_str(&(benchmark.schema)()).unwrap();
             assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{}", benchmark.name);
-            assert_eq!(of_words::<SchemaArgs>([command_of(benchmark)]).of, command_of(benchmark));
+            assert_eq!(
+                options_from_words::<SchemaArgs>([measuring_command(benchmark)]).of,
+                measuring_command(benchmark)
+            );
         }
         let mut texts: Vec<String> = BENCHMARKS.iter().map(|benchmark| (benchmark.schema)()).collect();
         texts.sort_unstable();
@@ -80,6 +81,6 @@ mod tests {
 
     #[test]
     fn without_a_word_it_is_that_of_the_first_command() {
-        assert_eq!(of_words::<SchemaArgs>(Vec::<&str>::new()).of, "io");
+        assert_eq!(options_from_words::<SchemaArgs>(Vec::<&str>::new()).of, "io");
     }
 }

@@ -1,4 +1,4 @@
-//! `beff-raw completions` and `beff-raw man`: made from the definition of the command line, so they cannot differ from it.
+//! `beff-raw completions` and `beff-raw man`, generated from the definition of the command line.
 
 use std::path::PathBuf;
 
@@ -10,12 +10,12 @@ use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
 
-/// What stands below the options of `completions`.
+/// Text below the options of `completions`.
 pub const COMPLETIONS_HELP: &str = concat!(
     "Examples:
   For this shell, now:
       source <(beff-raw completions bash)
-  For all shells of a user of bash:
+  For all bash shells of a user:
       beff-raw completions bash > ~/.local/share/bash-completion/completions/beff-raw
   For zsh, in a directory of its fpath:
       beff-raw completions zsh > ~/.zfunc/_beff-raw
@@ -24,7 +24,7 @@ pub const COMPLETIONS_HELP: &str = concat!(
     common_help!()
 );
 
-/// What stands below the options of `man`.
+/// Text below the options of `man`.
 pub const MAN_HELP: &str = concat!(
     "Examples:
   Where man looks for pages of a user:
@@ -41,7 +41,7 @@ pub const MAN_HELP: &str = concat!(
 /// Options of `completions`.
 #[derive(Clone, Debug, Args)]
 pub struct CompletionsArgs {
-    /// Shell that reads them
+    /// Target shell
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: Shell,
 }
@@ -49,7 +49,7 @@ pub struct CompletionsArgs {
 /// Options of `man`.
 #[derive(Clone, Debug, Args)]
 pub struct ManArgs {
-    /// Directory that gets them; pages of these names are replaced
+    /// Output directory; pages of these names are replaced
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 }
@@ -68,18 +68,18 @@ pub fn completions(args: &CompletionsArgs, mut line: clap::Command) -> anyhow::R
 /// Writes the manual pages of a command line.
 ///
 /// # Errors
-/// [`UsageError`] where there is no such directory; a page that cannot be written.
+/// [`UsageError`] if there is no such directory; a page that cannot be written.
 pub fn man(args: &ManArgs, line: clap::Command) -> anyhow::Result<Exit> {
     let directory = args.directory.display();
     if !args.directory.is_dir() {
         return Err(UsageError::new(
-            format!("{directory}: no directory"),
-            format!("Make it first: mkdir -p {directory}"),
+            format!("{directory}: not a directory"),
+            format!("Create it first: mkdir -p {directory}"),
         )
         .into());
     }
     clap_mangen::generate_to(line, &args.directory)
-        .map_err(|e| anyhow!("the manual pages cannot be written into {directory}: {e}; look at its permissions"))?;
+        .map_err(|e| anyhow!("the manual pages cannot be written into {directory}: {e}; check its permissions"))?;
     Ok(Exit::Ok)
 }
 

@@ -1,10 +1,10 @@
-//! What the backends of this build can do, by their names. Results may name backends that this build has not.
+//! Capabilities of the backends of this build, by name. Results may name backends that this build does not have.
 
 use std::convert::Infallible;
 
 use beff_backends::{driver, drivers, DriverRow};
 
-/// Names that others give the same thing: io_uring's own, and those of MPI-IO in papers and in other programs.
+/// Other spellings: those of io_uring, and those of MPI-IO in papers and other programs.
 const ALIASES: [(&str, &str); 7] = [
     ("io_uring", "uring"),
     ("io-uring", "uring"),
@@ -15,36 +15,36 @@ const ALIASES: [(&str, &str); 7] = [
     ("mpi", "mpiio"),
 ];
 
-/// The name of a backend as this program writes it, whatever way of writing was typed. Any other word stays as it is.
+/// Name of a backend as this program writes it, for any spelling. Other words are unchanged.
 ///
 /// # Errors
 /// None.
-pub(crate) fn named(typed: &str) -> Result<String, Infallible> {
+pub(crate) fn canonical_name(typed: &str) -> Result<String, Infallible> {
     let small = typed.to_ascii_lowercase();
     let name = ALIASES.iter().find(|(alias, _)| *alias == small).map_or(small.as_str(), |(_, name)| name);
     Ok(driver(name).map_or(typed, |row| row.name).to_owned())
 }
 
-/// The one of these names that a wrong one is most like; None: it is like none.
-pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The name most similar to a wrong one; None if none is similar.
+pub(crate) fn nearest_name<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |name: &str| strsim::jaro_winkler(&wrong.to_ascii_lowercase(), name);
     let near = names.into_iter().map(|name| (name, likeness(name))).filter(|(_, likeness)| *likeness > 0.7);
     near.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(name, _)| name)
 }
 
-/// True if the backend of this name can do `what`.
-pub(crate) fn can(name: &str, what: impl Fn(&DriverRow) -> bool) -> bool {
+/// True if the backend of this name has the capability `what`.
+pub(crate) fn supports(name: &str, what: impl Fn(&DriverRow) -> bool) -> bool {
     driver(name).is_some_and(what)
 }
 
-/// True if one of these backends can do `what`.
-pub(crate) fn any_can(names: &[String], what: impl Fn(&DriverRow) -> bool) -> bool {
-    names.iter().any(|name| can(name, &what))
+/// True if one of these backends has the capability `what`.
+pub(crate) fn any_supports(names: &[String], what: impl Fn(&DriverRow) -> bool) -> bool {
+    names.iter().any(|name| supports(name, &what))
 }
 
-/// The backends of this kind in a sentence of the help.
-pub(crate) fn listed(which: impl Fn(&DriverRow) -> bool) -> String {
-    let note = |row: &DriverRow| if row.uses_space { "" } else { " (moves nothing: cost of the program itself)" };
+/// The backends of this kind as a phrase of the help.
+pub(crate) fn list_for_help(which: impl Fn(&DriverRow) -> bool) -> String {
+    let note = |row: &DriverRow| if row.uses_space { "" } else { " (transfers nothing: overhead of the harness)" };
     let names: Vec<_> =
         drivers().iter().filter(|row| which(row)).map(|row| format!("{}{}", row.name, note(row))).collect();
     match names.split_last() {
@@ -62,14 +62,14 @@ mod tests {
         for (typed, name) in
             [("io_uring", "uring"), ("MPI-IO", "mpiio"), ("POSIX", "posix"), ("mmap", "mmap"), ("x", "x")]
         {
-            assert_eq!(named(typed).as_deref(), Ok(name));
+            assert_eq!(canonical_name(typed).as_deref(), Ok(name));
         }
         assert!(ALIASES.iter().all(|(alias, name)| driver(alias).is_none() && driver(name).is_some()));
     }
 
     #[test]
     fn the_nearest_name_is_near() {
-        let nearest = |wrong| nearest(wrong, ["mpiio", "posix", "uring", "mmap", "null"]);
+        let nearest = |wrong| nearest_name(wrong, ["mpiio", "posix", "uring", "mmap", "null"]);
         for (wrong, name) in [("posxi", "posix"), ("urnig", "uring"), ("Mpio", "mpiio"), ("map", "mmap")] {
             assert_eq!(nearest(wrong), Some(name), "{wrong}");
         }

@@ -1,33 +1,32 @@
-//! What the command lines of several benchmarks are refused for: backends that are not there, options without an effect,
-//! names that would lead elsewhere.
+//! Checks of the command lines of several benchmarks: unknown backends, options without effect, names that lead elsewhere.
 
 use std::fmt::Display;
 use std::path::{Component, Path};
 
-use crate::frame::backends::nearest;
+use crate::frame::backends::nearest_name;
 use crate::frame::config::DirectPolicy;
 use crate::frame::error::UsageError;
 
-/// What the command line must know of a backend.
+/// Capabilities of a backend for the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownBackend<'a> {
-    /// Name as it is typed.
+pub struct BackendCapabilities<'a> {
+    /// Name on the command line.
     pub name: &'a str,
-    /// Can be asked for direct I/O.
+    /// Supports direct I/O.
     pub direct: bool,
-    /// Takes MPI-IO hints and open modes.
+    /// Accepts MPI-IO hints and open modes.
     pub mpi: bool,
     /// Keeps several operations in flight.
     pub queue: bool,
-    /// Collective patterns can be moved in two phases.
+    /// Supports two-phase collective patterns.
     pub two_phase: bool,
     /// Has a shared file pointer.
     pub shared_pointer: bool,
-    /// Buffered transfers can drop their pages themselves (RWF_DONTCACHE).
+    /// Buffered transfers can drop their pages (RWF_DONTCACHE).
     pub drops_pages: bool,
-    /// Makes room before direct writes of new files.
+    /// Preallocates before direct writes of new files.
     pub preallocates: bool,
-    /// Files become longer by writing behind their end.
+    /// Files grow by writes beyond their end.
     pub grows_files: bool,
 }
 
@@ -35,19 +34,25 @@ pub(crate) fn join<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-pub(crate) fn names(known: &[KnownBackend<'_>], which: impl Fn(&KnownBackend<'_>) -> bool) -> String {
+pub(crate) fn backend_names(
+    known: &[BackendCapabilities<'_>],
+    which: impl Fn(&BackendCapabilities<'_>) -> bool,
+) -> String {
     join(known.iter().filter(|backend| which(backend)).map(|backend| backend.name))
 }
 
-pub(crate) fn backends<'a>(asked: &[String], known: &[KnownBackend<'a>]) -> Result<Vec<KnownBackend<'a>>, UsageError> {
-    let mut chosen: Vec<KnownBackend<'a>> = Vec::new();
+pub(crate) fn backends<'a>(
+    asked: &[String],
+    known: &[BackendCapabilities<'a>],
+) -> Result<Vec<BackendCapabilities<'a>>, UsageError> {
+    let mut chosen: Vec<BackendCapabilities<'a>> = Vec::new();
     for name in asked {
         let Some(backend) = known.iter().find(|backend| backend.name == name) else {
-            let near = nearest(name, known.iter().map(|backend| backend.name));
+            let near = nearest_name(name, known.iter().map(|backend| backend.name));
             let near = near.map_or(String::new(), |near| format!("Did you mean {near}? "));
             return Err(UsageError::new(
                 format!("--backend: there is no backend '{name}' in this build"),
-                format!("{near}Choose from: {}.", names(known, |_| true)),
+                format!("{near}Choose from: {}.", backend_names(known, |_| true)),
             ));
         };
         if chosen.contains(backend) {
@@ -61,44 +66,44 @@ pub(crate) fn backends<'a>(asked: &[String], known: &[KnownBackend<'a>]) -> Resu
     Ok(chosen)
 }
 
-/// Direct I/O can be required only of those that can be asked for it.
+/// Refuses `required` for backends without direct I/O.
 pub(crate) fn check_direct(
     direct: DirectPolicy,
-    chosen: &[KnownBackend<'_>],
-    known: &[KnownBackend<'_>],
+    chosen: &[BackendCapabilities<'_>],
+    known: &[BackendCapabilities<'_>],
 ) -> Result<(), UsageError> {
-    let unable = names(chosen, |backend| !backend.direct);
+    let unable = backend_names(chosen, |backend| !backend.direct);
     if direct != DirectPolicy::Required || unable.is_empty() {
         return Ok(());
     }
     Err(UsageError::new(
-        format!("--direct required: {unable} cannot be asked for direct I/O"),
-        format!("Take only backends that can ({}), or --direct auto.", names(known, |backend| backend.direct)),
+        format!("--direct required: {unable} cannot do direct I/O"),
+        format!("Use only backends that can ({}), or --direct auto.", backend_names(known, |backend| backend.direct)),
     ))
 }
 
-/// An option that none of the backends looks at would be ignored silently: refused instead.
-pub(crate) fn check_effect(
+/// Refuses an option that no backend uses, instead of ignoring it.
+pub(crate) fn check_option_effect(
     given: bool,
     option: &str,
-    chosen: &[KnownBackend<'_>],
-    known: &[KnownBackend<'_>],
-    able: impl Fn(&KnownBackend<'_>) -> bool,
+    chosen: &[BackendCapabilities<'_>],
+    known: &[BackendCapabilities<'_>],
+    able: impl Fn(&BackendCapabilities<'_>) -> bool,
 ) -> Result<(), UsageError> {
     if !given || chosen.iter().any(&able) {
         return Ok(());
     }
-    Err(no_effect(option, chosen, &names(known, able)))
+    Err(no_effect(option, chosen, &backend_names(known, able)))
 }
 
-pub(crate) fn no_effect(option: &str, chosen: &[KnownBackend<'_>], able: &str) -> UsageError {
+pub(crate) fn no_effect(option: &str, chosen: &[BackendCapabilities<'_>], able: &str) -> UsageError {
     UsageError::new(
-        format!("{option} has no effect with --backend {}", names(chosen, |_| true).replace(", ", ",")),
-        format!("Leave it out, or add a backend that uses it: {able}."),
+        format!("{option} has no effect with --backend {}", backend_names(chosen, |_| true).replace(", ", ",")),
+        format!("Omit it, or add a backend that uses it: {able}."),
     )
 }
 
-/// The directory is made directly under --path and removed afterwards: a path could lead anywhere.
+/// The directory is created directly under --path and removed afterwards: a path could lead anywhere.
 pub(crate) fn check_run_dir(name: &str) -> Result<(), UsageError> {
     let mut parts = Path::new(name).components();
     let plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
@@ -107,7 +112,7 @@ pub(crate) fn check_run_dir(name: &str) -> Result<(), UsageError> {
     }
     Err(UsageError::new(
         format!("--run-dir '{name}': not a plain name"),
-        "Give one name without '/'; the place is given with --path.",
+        "Give one name without '/'; its parent directory is --path.",
     ))
 }
 

@@ -1,5 +1,4 @@
-//! What several benchmarks can be told: how files are accessed, what is done about the page cache, where ranks run, and what is measured
-//! again.
+//! Configuration of several benchmarks: access to files, page cache, binding of ranks, and repetitions.
 
 use crate::frame::backends;
 use beff_backends::Direct;
@@ -10,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DirectPolicy {
-    /// What suits the backend: auto for uring, off for posix.
+    /// Default of the backend: auto for uring, off for posix.
     ByBackend,
-    /// Only direct transfers; what cannot be direct is not run.
+    /// Direct transfers only; anything else is not run.
     Required,
     /// Direct where the alignment allows it.
     Auto,
@@ -25,43 +24,43 @@ impl DirectPolicy {
     #[must_use]
     pub fn of(self, backend: &str) -> Self {
         match (self, backend) {
-            (Self::ByBackend, name) if backends::can(name, |row| row.is_direct_by_default) => Self::Auto,
+            (Self::ByBackend, name) if backends::supports(name, |row| row.is_direct_by_default) => Self::Auto,
             (Self::ByBackend, _) => Self::Off,
             (policy, _) => policy,
         }
     }
 }
 
-/// What is done about the page cache, so that a read tells about the storage.
+/// Treatment of the page cache, so that reads measure the storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CachePolicy {
     /// Cached pages are dropped before every rewrite and read pattern, outside the clock.
     Drop,
-    /// Buffered transfers of posix and uring drop their pages themselves (RWF_DONTCACHE).
+    /// Buffered transfers of posix and uring drop their pages (RWF_DONTCACHE).
     Dontcache,
     /// Ranks read what a rank of another host has written.
     RankShift,
-    /// Nothing.
+    /// The page cache is left as it is.
     #[default]
     Keep,
 }
 
-/// What is done about ranks that may run on several CPUs.
+/// Binding of ranks that may run on several CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BindPolicy {
-    /// Ranks that share a host and were not bound get a CPU each, if there is one for each.
+    /// Unbound ranks that share a host get a CPU each, if there are enough.
     Auto,
     /// Every rank gets a CPU of its own, or the run is refused.
     Core,
-    /// Nothing.
+    /// Ranks are left as they are.
     #[default]
     None,
 }
 
 impl BindPolicy {
-    /// The word of the command line.
+    /// Name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,9 +72,9 @@ impl BindPolicy {
 }
 
 impl CachePolicy {
-    /// True if pages may be given back to the kernel where data is compared.
+    /// True if pages may be dropped where data is compared.
     #[must_use]
-    pub fn gives_pages_back(self) -> bool {
+    pub fn drops_pages(self) -> bool {
         matches!(self, Self::Drop | Self::Dontcache)
     }
 }
@@ -91,22 +90,22 @@ impl From<DirectPolicy> for Direct {
     }
 }
 
-/// What is measured again after everything was measured once, to know how sure it is: `off`, `auto` (as much as the time allows), or so
-/// many times more at most.
+/// Repetitions after everything was measured once, for confidence intervals: `off`, `auto` (as many as the time allows), or a maximum
+/// number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(extend("pattern" = "^(off|auto|[1-9][0-9]*)$"))]
-pub enum Repeat {
-    /// Nothing.
+pub enum RepetitionPolicy {
+    /// No repetitions.
     #[default]
     Off,
-    /// As much as the time allows.
+    /// As many as the time allows.
     Auto,
-    /// So many times more at most.
+    /// At most this many.
     Times(u64),
 }
 
-impl TryFrom<String> for Repeat {
+impl TryFrom<String> for RepetitionPolicy {
     type Error = String;
 
     fn try_from(word: String) -> Result<Self, String> {
@@ -114,30 +113,30 @@ impl TryFrom<String> for Repeat {
             "off" => Ok(Self::Off),
             "auto" => Ok(Self::Auto),
             number => match number.parse() {
-                Ok(times) if (1..=Self::MOST).contains(&times) => Ok(Self::Times(times)),
-                _ => Err(format!("write auto, off, or how often, 1 to {}", Self::MOST)),
+                Ok(times) if (1..=Self::MAX).contains(&times) => Ok(Self::Times(times)),
+                _ => Err(format!("give auto, off, or a number of repetitions, 1 to {}", Self::MAX)),
             },
         }
     }
 }
 
-impl From<Repeat> for String {
-    fn from(repeat: Repeat) -> Self {
-        match repeat {
-            Repeat::Off => "off".into(),
-            Repeat::Auto => "auto".into(),
-            Repeat::Times(times) => times.to_string(),
+impl From<RepetitionPolicy> for String {
+    fn from(policy: RepetitionPolicy) -> Self {
+        match policy {
+            RepetitionPolicy::Off => "off".into(),
+            RepetitionPolicy::Auto => "auto".into(),
+            RepetitionPolicy::Times(times) => times.to_string(),
         }
     }
 }
 
-impl Repeat {
-    /// Times more at most.
-    pub const MOST: u64 = 10_000;
+impl RepetitionPolicy {
+    /// Maximum number of repetitions.
+    pub const MAX: u64 = 10_000;
 
-    /// Whether anything is measured again after so many times more.
+    /// True if another repetition follows after this many.
     #[must_use]
-    pub fn goes_on_after(self, times: u64) -> bool {
+    pub fn allows_another(self, times: u64) -> bool {
         match self {
             Self::Off => false,
             Self::Auto => true,

@@ -1,27 +1,27 @@
-//! Exit codes of the program in one place, and the error of a user who asked for something that cannot be run.
+//! Exit codes of the program, and the error for a request that cannot be run.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
 
-/// How the program ends, as scripts see it.
+/// Exit status of the program, as scripts see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything asked for was done.
+    /// Everything requested was done.
     Ok = 0,
     /// An I/O or MPI operation failed; what was measured before is kept.
     Failure = 1,
-    /// The command line, the hints file or the launcher does not fit; nothing was measured.
+    /// The command line, the hints file or the launcher is not usable; nothing was measured.
     Usage = 2,
     /// Data read was not the data written.
     Corruption = 3,
     /// `compare --fail-below`: a speed is below the limit.
-    Below = 4,
+    BelowLimit = 4,
     /// A signal ended the run (128 + SIGINT, as shells count); what was measured before is kept.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// The number the operating system gets.
+    /// The number for the operating system.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8
@@ -32,7 +32,7 @@ impl Exit {
     /// The exit with this number; [`Exit::Failure`] for any other.
     #[must_use]
     pub fn from_code(code: u8) -> Self {
-        [Self::Ok, Self::Usage, Self::Corruption, Self::Below, Self::Interrupted]
+        [Self::Ok, Self::Usage, Self::Corruption, Self::BelowLimit, Self::Interrupted]
             .into_iter()
             .find(|e| e.code() == code)
             .unwrap_or(Self::Failure)
@@ -45,51 +45,50 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Something the user asked for that cannot be run: what and why, and what to type instead. Ends with [`Exit::Usage`].
+/// A request that cannot be run: cause, and next step. Ends with [`Exit::Usage`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}\n  {next_step}")]
 pub struct UsageError {
-    /// What does not fit and why.
+    /// Cause.
     pub cause: String,
-    /// What to do instead, as a sentence.
+    /// Next step, as a sentence.
     pub next_step: String,
 }
 
 impl UsageError {
-    /// An error from its two halves.
+    /// Error from its two parts.
     #[must_use]
     pub fn new(cause: impl Into<String>, next_step: impl Into<String>) -> Self {
         Self { cause: cause.into(), next_step: next_step.into() }
     }
 }
 
-/// A plan that is impossible, with the next step. `Own` is what can be wrong with the plan of one benchmark alone.
+/// A plan that is impossible, with the next step. `Own` is an error in the plan of one benchmark alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError<Own = Infallible> {
-    /// A partition that the world cannot hold.
+pub enum PlanningError<Own = Infallible> {
+    /// A partition that does not fit the world.
     #[error(
         "a partition of {ranks} ranks is impossible: the program runs with {world_ranks} rank(s); \
          ask for 1 to {world_ranks} ranks or start more of them"
     )]
     Partition {
-        /// Ranks asked for.
+        /// Requested ranks.
         ranks: u64,
-        /// Ranks there are.
+        /// Ranks of the world.
         world_ranks: u64,
     },
-    /// Input that makes no sense.
+    /// Invalid input.
     #[error("cannot plan: {what}")]
     Argument {
-        /// Which input, its value and what is allowed.
+        /// The input, its value and the allowed values.
         what: String,
     },
-    /// What only this benchmark knows.
+    /// Error of this benchmark alone.
     #[error(transparent)]
-    Own(#[from] Own),
+    Specific(#[from] Own),
 }
 
-impl<Own> PlanError<Own> {
-    /// Shorthand for [`PlanError::Argument`].
+impl<Own> PlanningError<Own> {
     pub(crate) fn argument(what: impl Into<String>) -> Self {
         Self::Argument { what: what.into() }
     }
@@ -101,7 +100,7 @@ mod tests {
 
     #[test]
     fn codes_are_the_documented_ones() {
-        let codes = [Exit::Ok, Exit::Failure, Exit::Usage, Exit::Corruption, Exit::Below, Exit::Interrupted];
+        let codes = [Exit::Ok, Exit::Failure, Exit::Usage, Exit::Corruption, Exit::BelowLimit, Exit::Interrupted];
         assert_eq!(codes.map(Exit::code), [0, 1, 2, 3, 4, 130]);
         assert!(codes.iter().all(|exit| Exit::from_code(exit.code()) == *exit));
     }

@@ -1,31 +1,31 @@
-//! What the command lines of several benchmarks share: headings of the help, words and numbers as values. Errors are
-//! sentences: clap puts the option's name before them.
+//! Options common to several benchmarks: headings of the help, named values and numbers. Errors are sentences: clap puts the option's
+//! name before them.
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Repeat};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy};
 use crate::frame::system::host::host_name;
 use crate::frame::units;
 
-/// Seed of the data when none is given: the day of the Euro-Par 2000 paper, so that two runs write the same bytes.
+/// Default seed of the data: the day of the Euro-Par 2000 paper, so that two runs write the same bytes.
 pub const DEFAULT_SEED: u64 = 20_000_829;
 
-pub(crate) const MEASURED: &str = "What is measured";
+pub(crate) const HEADING_MEASUREMENT: &str = "Measurement";
 
-pub(crate) const PLACE: &str = "Where the files go";
+pub(crate) const HEADING_FILES: &str = "Files";
 
-pub(crate) const RANKS: &str = "Where the ranks run";
+pub(crate) const HEADING_RANKS: &str = "Rank binding";
 
-pub(crate) const ACCESS: &str = "How the files are accessed";
+pub(crate) const HEADING_ACCESS: &str = "File access";
 
-pub(crate) const TRUST: &str = "Checks";
+pub(crate) const HEADING_CHECKS: &str = "Checks";
 
-pub(crate) const OUTPUT: &str = "Output";
+pub(crate) const HEADING_OUTPUT: &str = "Output";
 
-/// Words of an option and what they mean; one without a meaning is for tests alone and not shown. The configuration stays free of the command line's library.
+/// Named values of an option; one without help is for tests alone and hidden. The configuration stays free of clap.
 macro_rules! words {
     ($type:ident: $($(#[$when:meta])? $variant:ident = $word:literal $(or $alias:literal)?, $help:literal;)+) => {
         impl clap::ValueEnum for $type {
@@ -45,34 +45,34 @@ pub(crate) use words;
 
 words! { DirectPolicy:
     ByBackend = "by-backend", "auto for uring, off for posix";
-    Required = "required", "what cannot be direct is not run";
+    Required = "required", "only direct; not run where impossible";
     Auto = "auto", "direct where the alignment allows it";
     Off = "off", "always through the page cache";
 }
 words! { CachePolicy:
-    Drop = "drop", "cached pages are dropped before every rewrite and read, outside the clock";
-    Dontcache = "dontcache", "buffered transfers drop their pages themselves (RWF_DONTCACHE; posix, uring)";
+    Drop = "drop", "cached pages are dropped before every rewrite and read, outside the timed region";
+    Dontcache = "dontcache", "buffered transfers drop their pages (RWF_DONTCACHE; posix, uring)";
     RankShift = "rank-shift", "ranks read what a rank of another host has written";
-    Keep = "keep", "nothing: reads may come from memory";
+    Keep = "keep", "cached pages are kept: reads may come from memory";
 }
 
 words! { BindPolicy:
-    Auto = "auto", "a CPU for each rank, where several ranks of a host were left unbound and there are enough CPUs";
-    Core = "core", "a CPU for each rank, within what the launcher gave; refused where that cannot be";
-    None = "none", "as the launcher left them";
+    Auto = "auto", "a CPU for each rank, if several ranks of a host are unbound and there are enough CPUs";
+    Core = "core", "a CPU for each rank, of those the launcher allows; refused where impossible";
+    None = "none", "as launched";
 }
 
-/// Where ranks run on their hosts.
+/// Options of rank binding.
 #[derive(Clone, Debug, Args)]
 pub struct BindArgs {
-    /// Bind ranks to CPUs before memory is touched. What the launcher has bound stays as it is with auto. CPUs to which busy programs
-    /// of others are bound are avoided [default: auto; replay: none, as the application ran]
-    #[arg(long, value_enum, value_name = "HOW", help_heading = RANKS)]
+    /// Bind ranks to CPUs before memory is touched. With auto, ranks that the launcher has bound keep their binding. CPUs to which busy processes of
+    /// other programs are bound are avoided [default: auto; replay: none, as the application ran]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = HEADING_RANKS)]
     pub bind: Option<BindPolicy>,
 }
 
 impl BindArgs {
-    /// The policy in force where nothing was typed, or what was typed.
+    /// The given policy, or the default.
     #[must_use]
     pub fn policy(&self, default: BindPolicy) -> BindPolicy {
         self.bind.unwrap_or(default)
@@ -81,25 +81,25 @@ impl BindArgs {
 
 words! { ProgressMode:
     Auto = "auto", "a bar on a terminal, else lines";
-    Bar = "bar", "a bar that moves, with the current rate and the time left";
-    Lines = "lines", "a line for each type, benchmark or pass that is over, for logs";
-    Json = "json", "one JSON object in a line for each event, for programs";
-    Off = "off", "nothing";
+    Bar = "bar", "a bar with the current rate and the remaining time";
+    Lines = "lines", "a line for each completed type, benchmark or repetition, for logs";
+    Json = "json", "one JSON object per line and event, for programs";
+    Off = "off", "none";
 }
 
-/// Damage on purpose, to prove that it is found.
+/// Options of fault injection.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct InjectArgs {
-    /// Turn one bit over, to prove that it is found
+    /// Flip one bit, to prove that it is detected
     #[cfg(feature = "test-hooks")]
-    #[arg(long, hide = true, help_heading = TRUST)]
+    #[arg(long, hide = true, help_heading = HEADING_CHECKS)]
     inject: bool,
 }
 
 impl InjectArgs {
-    /// True if it was asked for: only a program with test hooks can be.
+    /// True if a fault was requested, which needs a program with test hooks.
     #[must_use]
-    pub fn is_asked(self) -> bool {
+    pub fn is_requested(self) -> bool {
         #[cfg(feature = "test-hooks")]
         return self.inject;
         #[cfg(not(feature = "test-hooks"))]
@@ -107,10 +107,10 @@ impl InjectArgs {
     }
 }
 
-/// How a run tells where it stands.
+/// Form of the progress reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProgressMode {
-    /// A bar where it can be drawn.
+    /// A bar on a terminal, else lines.
     #[default]
     Auto,
     /// A bar.
@@ -119,21 +119,21 @@ pub enum ProgressMode {
     Lines,
     /// JSON.
     Json,
-    /// Not at all.
+    /// None.
     Off,
 }
 
-/// What is told on stderr and to others while a run goes on.
+/// Options of progress reports.
 #[derive(Clone, Debug, Args)]
 pub struct ProgressArgs {
-    /// What stderr gets while the run goes on
-    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", conflicts_with = "quiet", help_heading = OUTPUT)]
+    /// Progress on stderr during the run
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", conflicts_with = "quiet", help_heading = HEADING_OUTPUT)]
     pub progress: ProgressMode,
-    /// Keep a text file of Prometheus metrics up to date, for monitoring: replaced as a whole, once a second at most
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    /// Update a text file of Prometheus metrics, for monitoring: replaced atomically, at most once a second
+    #[arg(long, value_name = "FILE", help_heading = HEADING_OUTPUT)]
     pub metrics: Option<PathBuf>,
     /// No announcement and no progress on stderr
-    #[arg(long, short, help_heading = OUTPUT)]
+    #[arg(long, short, help_heading = HEADING_OUTPUT)]
     pub quiet: bool,
 }
 
@@ -148,43 +148,40 @@ impl ProgressArgs {
         }
     }
 
-    /// True if what a user who waits wants to know is said in words.
+    /// True if announcements for the user are printed.
     #[must_use]
     pub fn announces(&self) -> bool {
         !matches!(self.mode(), ProgressMode::Off | ProgressMode::Json)
     }
 }
 
-/// Beginning of the names of files: `{date}` becomes the time of now, UTC, `{host}` the name of this host. Only rank 0 makes files,
-/// so there is one date.
-pub(crate) fn prefix() -> impl TypedValueParser<Value = PathBuf> {
+/// Prefix of output files: `{date}` becomes the current time, UTC, `{host}` the name of this host. Only rank 0 creates files, so there is
+/// one date.
+pub(crate) fn output_prefix_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new()
-        .map(|typed| filled_in(&typed, &now(), &host_name().unwrap_or_else(|_| "unknown-host".into())))
+        .map(|typed| expand_placeholders(&typed, &utc_now(), &host_name().unwrap_or_else(|_| "unknown-host".into())))
 }
 
-fn now() -> String {
+fn utc_now() -> String {
     jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-fn filled_in(typed: &Path, date: &str, host: &str) -> PathBuf {
+fn expand_placeholders(typed: &Path, date: &str, host: &str) -> PathBuf {
     match typed.to_str() {
         Some(text) => text.replace("{date}", date).replace("{host}", host).into(),
         None => typed.to_owned(),
     }
 }
 
-/// A size in bytes.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|error| error.to_string())
 }
 
-/// A time in seconds.
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<f64, String> {
     units::parse_seconds(text).map_err(|error| error.to_string())
 }
 
-/// A number above zero.
-pub(crate) fn positive(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
         Ok(_) => Err("the number must be above zero".into()),
@@ -192,13 +189,12 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is measured again: auto, off, or how often.
-pub(crate) fn repeat(text: &str) -> Result<Repeat, String> {
+pub(crate) fn parse_repetitions(text: &str) -> Result<RepetitionPolicy, String> {
     text.to_owned().try_into()
 }
 
-/// A percentage as a share: 5%, or 5, is 0.05.
-pub(crate) fn percent(text: &str) -> Result<f64, String> {
+/// Parses a percentage as a share: 5%, or 5, is 0.05.
+pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
         Ok(number) if number > 0.0 && number <= 100.0 => Ok(number / 100.0),
         Ok(_) => Err("the percentage must be above 0% and at most 100%".into()),
@@ -206,15 +202,14 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A hint.
-pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write a key and its value, e.g. romio_cb_write=enable".into()),
     }
 }
 
-/// Units and exit codes, the same under the help of every command.
+/// Units and exit codes, common to the help of every command.
 macro_rules! common_help {
     () => {
         "\
@@ -225,11 +220,11 @@ Units:
 
 Exit codes:
     0  done
-    1  an I/O or MPI operation failed; what was measured before is kept
-    2  the command line, the hints file or the launcher does not fit; nothing was measured
+    1  an I/O or MPI operation failed; earlier measurements are kept
+    2  the command line, the hints file or the launcher was rejected; nothing was measured
     3  data read was not the data written
     4  compare --fail-below: slower than the limit
-  130  interrupted; what was measured before is kept"
+  130  interrupted; earlier measurements are kept"
     };
 }
 pub(crate) use common_help;
@@ -239,29 +234,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_often_and_how_narrow() {
-        assert_eq!(["auto", "off", "3"].map(repeat), [Ok(Repeat::Auto), Ok(Repeat::Off), Ok(Repeat::Times(3))]);
+    fn repetitions_and_percentages_are_parsed() {
+        assert_eq!(
+            ["auto", "off", "3"].map(parse_repetitions),
+            [Ok(RepetitionPolicy::Auto), Ok(RepetitionPolicy::Off), Ok(RepetitionPolicy::Times(3))]
+        );
         for word in ["", "0", "-1", "on", "3.5", "10001"] {
-            assert!(repeat(word).unwrap_err().contains("auto, off, or how often"), "{word}");
+            assert!(parse_repetitions(word).unwrap_err().contains("auto, off, or a number of repetitions"), "{word}");
         }
-        assert_eq!(["5%", "0.5 %", "100"].map(percent), [Ok(0.05), Ok(0.005), Ok(1.0)]);
+        assert_eq!(["5%", "0.5 %", "100"].map(parse_percent), [Ok(0.05), Ok(0.005), Ok(1.0)]);
         for word in ["", "%", "5%%", "0%", "101%", "nan%", "-1%"] {
-            assert!(percent(word).is_err(), "{word}");
+            assert!(parse_percent(word).is_err(), "{word}");
         }
-        for repeat in [Repeat::Off, Repeat::Auto, Repeat::Times(7)] {
-            let text = serde_json::to_string(&repeat).unwrap();
-            assert_eq!(serde_json::from_str::<Repeat>(&text).unwrap(), repeat);
+        for policy in [RepetitionPolicy::Off, RepetitionPolicy::Auto, RepetitionPolicy::Times(7)] {
+            let text = serde_json::to_string(&policy).unwrap();
+            assert_eq!(serde_json::from_str::<RepetitionPolicy>(&text).unwrap(), policy);
         }
-        let goes_on = [Repeat::Off, Repeat::Auto, Repeat::Times(2)].map(|r| [r.goes_on_after(1), r.goes_on_after(2)]);
+        let goes_on = [RepetitionPolicy::Off, RepetitionPolicy::Auto, RepetitionPolicy::Times(2)]
+            .map(|r| [r.allows_another(1), r.allows_another(2)]);
         assert_eq!(goes_on, [[false, false], [true, true], [true, false]]);
     }
 
     #[test]
     fn a_prefix_may_have_the_date_and_the_host() {
-        let filled = |typed: &str| filled_in(Path::new(typed), "20261123T221405Z", "node17");
+        let filled = |typed: &str| expand_placeholders(Path::new(typed), "20261123T221405Z", "node17");
         assert_eq!(filled("results/{host}-{date}"), Path::new("results/node17-20261123T221405Z"));
         assert_eq!(filled("run{1}{date"), Path::new("run{1}{date"));
-        let now = now();
+        let now = utc_now();
         assert!(now.len() == 16 && now.ends_with('Z') && now.as_bytes()[8] == b'T', "{now}");
     }
 }

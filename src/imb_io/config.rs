@@ -1,14 +1,14 @@
-//! What `beff-raw imb` will run: validated, immutable, written into every result.
+//! Configuration of `beff-raw imb`: validated, immutable, part of every result.
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Repeat};
-use crate::imb_io::plan::{ModeChoice, Repetitions, Sizes};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy};
+use crate::imb_io::plan::{IterationRule, ModeChoice, SampleSizes};
 
-/// Which groups of `-multi` are shown.
+/// Groups of `-multi` that are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Multi {
@@ -18,84 +18,84 @@ pub enum Multi {
     Each,
 }
 
-/// What writes find where they write.
+/// Initial state of the file before writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum FileState {
-    /// The file is there with all its bytes, written before, outside the clock; they are overwritten. As in the release.
+pub enum InitialFileState {
+    /// The file has its full length, filled outside the timed loop; writes overwrite it, as in the release.
     Existing,
     /// The file is empty and grows.
     New,
 }
 
-/// Memory of the repetitions of a rank.
+/// Memory of the iterations of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Buffers {
-    /// One buffer for all of them, as in the release; only reads that may be pending together have one each.
+pub enum IterationBuffers {
+    /// One buffer for all iterations, as in the release; reads that may be pending together have one each.
     Reused,
-    /// Each has memory of its own, which was not used just before.
+    /// Each iteration has its own, cache-cold memory.
     Cold,
 }
 
-/// Everything that decides what IMB-IO measures and how.
+/// Parameters of a run of IMB-IO.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImbConfig {
-    /// Benchmarks in the order they run, by their names in the catalogue; never empty.
+    /// Names of the benchmarks in run order, as in the catalogue; never empty.
     pub benchmarks: Vec<String>,
-    /// Backends by name; each row runs with each of them that can do it, one after the other.
+    /// Backends by name; each row runs with each backend that supports it, one after the other.
     pub backends: Vec<String>,
-    /// Directory under which the run directory is made.
+    /// Directory under which the run directory is created.
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
     pub path: PathBuf,
-    /// Name of the run directory; None: made from time and process id.
+    /// Name of the run directory; None: derived from time and process id.
     pub run_dir: Option<String>,
-    /// Leave the files of the last row of each benchmark in place.
+    /// Keep the files of the last row of each benchmark.
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
     #[schemars(with = "Option<String>")]
     pub out: Option<PathBuf>,
-    /// Ranks of the first row of each benchmark; then twice as many, and so on, and all.
+    /// Ranks of the first row of each benchmark; the number is doubled up to all ranks.
     pub npmin: u64,
-    /// Several groups of ranks at the same time; None: one group, the other ranks wait.
+    /// Several groups of ranks run at the same time; None: one group, the other ranks wait.
     pub multi: Option<Multi>,
-    /// Sizes of the samples.
-    pub sizes: Sizes,
-    /// How often, and how long.
-    pub repetitions: Repetitions,
-    /// What is measured again after all rows were measured once. Results from before there was a choice have nothing of it.
+    /// Sample sizes.
+    pub sizes: SampleSizes,
+    /// Limits of the iterations.
+    pub iterations: IterationRule,
+    /// Repetitions after the first measurement of all rows; absent in older results.
     #[serde(default)]
-    pub repeat: Repeat,
-    /// Reach of the 95 % interval at which a row is measured no more, as a share; None: it does not end the repeats.
+    pub repeat: RepetitionPolicy,
+    /// Half-width of the 95 % confidence interval at which repetitions of a row end, as a share of the mean; None: no such limit.
     #[serde(default)]
     pub until_share: Option<f64>,
     /// Aggregate, non-aggregate or both.
     pub modes: ModeChoice,
-    /// What writes find; None: not known, in a result from before it was told.
+    /// Initial state of files that are written; None if unknown, in older results.
     #[serde(default)]
-    pub file: Option<FileState>,
-    /// Memory of the repetitions; None: not known, in a result from before it was told.
+    pub file: Option<InitialFileState>,
+    /// Memory of the iterations; None if unknown, in older results.
     #[serde(default)]
-    pub buffers: Option<Buffers>,
-    /// MPI-IO hints for every file, as (key, value) in order; later ones win.
+    pub buffers: Option<IterationBuffers>,
+    /// MPI-IO hints for every file, as (key, value) in order; later ones override.
     pub hints: Vec<(String, String)>,
     /// MPI_MODE_UNIQUE_OPEN.
     pub unique_open: bool,
-    /// Page cache before reads; `drop` or `keep`.
+    /// Treatment of the page cache before reads: `drop` or `keep`.
     pub cache: CachePolicy,
-    /// Direct I/O of the backends that can choose.
+    /// Direct I/O of the backends that support it.
     pub direct: DirectPolicy,
-    /// Operations in flight at most (uring).
+    /// Maximum number of operations in flight (uring).
     pub queue_depth: u32,
-    /// What is done about ranks that may run on several CPUs.
+    /// Binding of ranks that may run on several CPUs.
     #[serde(default)]
     pub bind: BindPolicy,
     /// Seed of the data.
     pub seed: u64,
-    /// After the rows, our loops are compared with bare ones in C.
+    /// Compare the loops of this program with bare loops in C after the rows.
     pub bare: bool,
-    /// One bit of a file or of what was read is turned over on purpose.
+    /// Fault injection: one bit of a file or of read data is flipped.
     pub inject: bool,
 }

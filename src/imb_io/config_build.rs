@@ -1,48 +1,49 @@
-//! What `beff-raw imb` will run.
+//! Builds the configuration of `beff-raw imb` from its options.
 
 use std::path::Path;
 
-use crate::frame::checks::{backends, check_direct, check_effect, check_out, check_run_dir, join, names, KnownBackend};
-use crate::frame::config::{BindPolicy, Repeat};
+use crate::frame::checks::{
+    backend_names, backends, check_direct, check_option_effect, check_out, check_run_dir, join, BackendCapabilities,
+};
+use crate::frame::config::{BindPolicy, RepetitionPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::frame::input;
 use crate::imb_io::cli::{ImbAccessArgs, ImbArgs, ImbMeasureArgs};
 use crate::imb_io::config::ImbConfig;
-use crate::imb_io::plan::names::{find, in_text, select};
-use crate::imb_io::plan::PlanError;
-use crate::imb_io::plan::{Benchmark, Policy, Repetitions, Sizes};
+use crate::imb_io::plan::names::{find, names_in_text, select};
+use crate::imb_io::plan::PlanningError;
+use crate::imb_io::plan::{ImbBenchmark, IterationPolicy, IterationRule, SampleSizes};
 
-/// Reach at which `--repeat auto` is content when nothing else is said.
-const UNTIL_SHARE: f64 = 0.05;
+const DEFAULT_UNTIL_SHARE: f64 = 0.05;
 
-/// Operations in flight at most when nothing else is said.
+/// Default of `--depth`.
 pub const DEFAULT_DEPTH: u32 = 32;
 
-impl KnownBackend<'_> {
-    /// Whether this backend can do what the benchmark measures: MPI-IO can do everything; the others know offsets and
-    /// lengths, and need a queue to leave a transfer under way.
+impl BackendCapabilities<'_> {
+    /// True if this backend supports the benchmark: MPI-IO supports all; the others know offsets and lengths only, and
+    /// need a queue to keep a transfer in flight.
     #[must_use]
-    pub fn runs(&self, benchmark: &Benchmark) -> bool {
+    pub fn runs(&self, benchmark: &ImbBenchmark) -> bool {
         let transfers = self.grows_files && !benchmark.needs_mpi_file();
         self.mpi || (transfers && (self.queue || !benchmark.has_overlap()))
     }
 }
 
 impl ImbArgs {
-    /// The configuration of this command line. Reads the files that it names, touches nothing else.
+    /// The configuration of this command line. Reads the files that it names.
     ///
     /// # Errors
-    /// The first thing that cannot be run.
-    pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<ImbConfig, UsageError> {
+    /// The first option that is not valid.
+    pub fn config(&self, known: &[BackendCapabilities<'_>]) -> Result<ImbConfig, UsageError> {
         let (measure, access) = (&self.measure, &self.access);
         let chosen = self.backends(known)?;
         check_access(access, &chosen, known)?;
         measure.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
         self.output.out.as_deref().map_or(Ok(()), check_out)?;
         let benchmarks = self.benchmarks()?;
-        let repetitions = repetitions(measure)?;
-        let until_share = until(measure, &repetitions)?;
+        let repetitions = iteration_rule(measure)?;
+        let until_share = until_share(measure, &repetitions)?;
         for backend in &chosen {
             check_runs_something(backend, &benchmarks)?;
         }
@@ -56,7 +57,7 @@ impl ImbArgs {
             npmin: measure.npmin,
             multi: measure.multi,
             sizes: sizes(measure)?,
-            repetitions,
+            iterations: repetitions,
             repeat: measure.repeat,
             until_share,
             modes: measure.aggregate_mode,
@@ -70,41 +71,41 @@ impl ImbArgs {
             bind: access.ranks.policy(BindPolicy::Auto),
             seed: access.seed,
             bare: access.bare,
-            inject: access.damage.is_asked(),
+            inject: access.inject.is_requested(),
         })
     }
 
-    fn backends<'a>(&self, known: &[KnownBackend<'a>]) -> Result<Vec<KnownBackend<'a>>, UsageError> {
+    fn backends<'a>(&self, known: &[BackendCapabilities<'a>]) -> Result<Vec<BackendCapabilities<'a>>, UsageError> {
         let usable: Vec<_> = known.iter().copied().filter(|backend| backend.grows_files).collect();
         let asked = &self.measure.backend;
         if let Some(backend) =
             known.iter().find(|backend| !backend.grows_files && asked.iter().any(|n| n == backend.name))
         {
             return Err(UsageError::new(
-                format!("--backend {}: a mapping cannot write behind the end of a file, and the files of these benchmarks grow", backend.name),
-                format!("Choose from: {}.", names(&usable, |_| true)),
+                format!(
+                    "--backend {}: a mapping cannot write beyond the end of a file, and the files of these benchmarks grow",
+                    backend.name
+                ),
+                format!("Choose from: {}.", backend_names(&usable, |_| true)),
             ));
         }
         if self.output.imb_format && asked.len() > 1 {
             return Err(UsageError::new(
-                format!(
-                    "--imb-format: the columns of the release have no place for several backends ({})",
-                    join(asked)
-                ),
+                format!("--imb-format: the columns of the release cannot show several backends ({})", join(asked)),
                 "Name one backend, or leave --imb-format out.",
             ));
         }
         backends(asked, &usable)
     }
 
-    fn benchmarks(&self) -> Result<Vec<&'static Benchmark>, UsageError> {
+    fn benchmarks(&self) -> Result<Vec<&'static ImbBenchmark>, UsageError> {
         let measure = &self.measure;
         let mut names = self.names.clone();
         if let Some(path) = &measure.input {
-            let of_file = in_text(&read("--input", path)?);
+            let of_file = names_in_text(&read("--input", path)?);
             if of_file.is_empty() {
                 return Err(UsageError::new(
-                    format!("--input {}: no benchmark is named there", path.display()),
+                    format!("--input {}: no benchmark is named in it", path.display()),
                     "Write names separated by blanks or line ends, or leave the option out to run the default list.",
                 ));
             }
@@ -118,7 +119,7 @@ impl ImbArgs {
             if !chosen.contains(&find(name).map_err(refuse)?) {
                 return Err(UsageError::new(
                     format!("--exclude {name}: it would not run anyway"),
-                    "Leave it out; if names of one list are meant, join them by commas.",
+                    "Leave it out; separate the names of one list by commas.",
                 ));
             }
         }
@@ -126,17 +127,17 @@ impl ImbArgs {
     }
 }
 
-fn refuse(place: &str, error: PlanError) -> UsageError {
+fn refuse(place: &str, error: PlanningError) -> UsageError {
     UsageError::new(
-        format!("{place}{}", what(error)),
+        format!("{place}{}", cause_text(error)),
         "`beff-raw imb --list` shows all names; write several with commas or blanks.",
     )
 }
 
 fn check_access(
     access: &ImbAccessArgs,
-    chosen: &[KnownBackend<'_>],
-    known: &[KnownBackend<'_>],
+    chosen: &[BackendCapabilities<'_>],
+    known: &[BackendCapabilities<'_>],
 ) -> Result<(), UsageError> {
     check_direct(access.direct, chosen, known)?;
     let needs_mpi = [
@@ -146,49 +147,55 @@ fn check_access(
         (access.bare, "--bare"),
     ];
     for (given, option) in needs_mpi {
-        check_effect(given, option, chosen, known, |backend| backend.mpi)?;
+        check_option_effect(given, option, chosen, known, |backend| backend.mpi)?;
     }
-    check_effect(access.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)
+    check_option_effect(access.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)
 }
 
-fn check_runs_something(backend: &KnownBackend<'_>, benchmarks: &[&'static Benchmark]) -> Result<(), UsageError> {
+fn check_runs_something(
+    backend: &BackendCapabilities<'_>,
+    benchmarks: &[&'static ImbBenchmark],
+) -> Result<(), UsageError> {
     if benchmarks.iter().any(|benchmark| backend.runs(benchmark)) {
         return Ok(());
     }
-    let of_mpi = "collective calls, shared file pointers and opening are those of MPI";
+    let of_mpi = "collective calls, shared file pointers and opening exist in MPI-IO only";
     let why = if benchmarks.iter().all(|benchmark| benchmark.needs_mpi_file()) {
         of_mpi.to_owned()
     } else {
-        format!("it leaves no transfer under way while the program computes; {of_mpi}")
+        format!("it keeps no transfer in flight while the program computes; {of_mpi}")
     };
     Err(UsageError::new(
-        format!("--backend: {} can run none of the benchmarks named: {why}", backend.name),
-        "Leave this backend out, or name a benchmark that it can run (`beff-raw imb --list`).",
+        format!("--backend: {} supports none of the named benchmarks: {why}", backend.name),
+        "Leave this backend out, or name a benchmark that it supports (`beff-raw imb --list`).",
     ))
 }
 
-fn sizes(measure: &ImbMeasureArgs) -> Result<Sizes, UsageError> {
+fn sizes(measure: &ImbMeasureArgs) -> Result<SampleSizes, UsageError> {
     match (&measure.msglen, &measure.msglog) {
-        (Some(path), _) => Sizes::from_list(&read("--msglen", path)?).map_err(|error| {
+        (Some(path), _) => SampleSizes::from_list(&read("--msglen", path)?).map_err(|error| {
             UsageError::new(
-                format!("--msglen {}: {}", path.display(), what(error)),
+                format!("--msglen {}: {}", path.display(), cause_text(error)),
                 "Write sizes in bytes, or with K, M or G; # begins a comment.",
             )
         }),
-        (None, Some(logs)) => Sizes::from_logs(logs).map_err(|error| {
-            UsageError::new(format!("--msglog {logs}: {}", what(error)), "Write exponents of two, e.g. 12:22.")
+        (None, Some(logs)) => SampleSizes::from_logs(logs).map_err(|error| {
+            UsageError::new(format!("--msglog {logs}: {}", cause_text(error)), "Write exponents of two, e.g. 12:22.")
         }),
-        (None, None) => Ok(Sizes::default()),
+        (None, None) => Ok(SampleSizes::default()),
     }
 }
 
-fn repetitions(measure: &ImbMeasureArgs) -> Result<Repetitions, UsageError> {
-    let mut rule = Repetitions::default();
+fn iteration_rule(measure: &ImbMeasureArgs) -> Result<IterationRule, UsageError> {
+    let mut rule = IterationRule::default();
     rule.limit_seconds = measure.time.unwrap_or(rule.limit_seconds);
     let mut of_iter = None;
     if let Some(text) = &measure.iter {
         rule = rule.with_iter(text).map_err(|error| {
-            UsageError::new(format!("--iter {text}: {}", what(error)), "Write e.g. --iter 100, or --iter 100,40,10.")
+            UsageError::new(
+                format!("--iter {text}: {}", cause_text(error)),
+                "Write e.g. --iter 100, or --iter 100,40,10.",
+            )
         })?;
         of_iter = text.split(',').nth(3).map(|_| rule.policy);
     }
@@ -199,48 +206,44 @@ fn repetitions(measure: &ImbMeasureArgs) -> Result<Repetitions, UsageError> {
     if measure.time.is_some() && !rule.policy.is_timed() {
         let policy = rule.policy.name();
         return Err(UsageError::new(
-            format!("--time has no effect with the policy '{policy}', which knows no time limit"),
-            format!("Leave --time out, or take --iter-policy {}.", Policy::Dynamic.name()),
+            format!("--time has no effect with the policy '{policy}', which has no time limit"),
+            format!("Leave --time out, or use --iter-policy {}.", IterationPolicy::Dynamic.name()),
         ));
     }
-    rule.check().map(|()| rule).map_err(|error| UsageError::new(what(error), "Leave --iter and --time out."))
+    rule.check().map(|()| rule).map_err(|error| UsageError::new(cause_text(error), "Leave --iter and --time out."))
 }
 
-/// When a row is known well enough.
-fn until(measure: &ImbMeasureArgs, rule: &Repetitions) -> Result<Option<f64>, UsageError> {
+fn until_share(measure: &ImbMeasureArgs, rule: &IterationRule) -> Result<Option<f64>, UsageError> {
     match measure.repeat {
-        Repeat::Off if measure.until.is_some() => Err(UsageError::new(
-            "--until says when a row is measured no more, and without --repeat none is measured again",
+        RepetitionPolicy::Off if measure.until.is_some() => Err(UsageError::new(
+            "--until ends the repetitions of a row, and without --repeat there are none",
             "Add --repeat auto, or leave --until out.",
         )),
-        Repeat::Auto if !rule.policy.is_timed() => Err(UsageError::new(
-            format!(
-                "--repeat auto ends by the time limit of a row, and the policy '{}' knows none",
-                rule.policy.name()
-            ),
-            format!("Say how often with --repeat N, or take --iter-policy {}.", Policy::Dynamic.name()),
+        RepetitionPolicy::Auto if !rule.policy.is_timed() => Err(UsageError::new(
+            format!("--repeat auto ends by the time limit of a row, and the policy '{}' has none", rule.policy.name()),
+            format!("Give a number with --repeat N, or use --iter-policy {}.", IterationPolicy::Dynamic.name()),
         )),
-        Repeat::Auto => Ok(Some(measure.until.unwrap_or(UNTIL_SHARE))),
-        Repeat::Off | Repeat::Times(_) => Ok(measure.until),
+        RepetitionPolicy::Auto => Ok(Some(measure.until.unwrap_or(DEFAULT_UNTIL_SHARE))),
+        RepetitionPolicy::Off | RepetitionPolicy::Times(_) => Ok(measure.until),
     }
 }
 
-fn two_policies(a: Policy, b: Policy) -> UsageError {
+fn two_policies(a: IterationPolicy, b: IterationPolicy) -> UsageError {
     UsageError::new(
-        format!("--iter asks for the policy '{}', --iter-policy for '{}'", a.name(), b.name()),
+        format!("--iter requests the policy '{}', --iter-policy '{}'", a.name(), b.name()),
         "Leave one of the two out.",
     )
 }
 
-/// Those of the file first: later ones win.
+/// Hints of the file first: later ones override.
 fn all_hints(access: &ImbAccessArgs) -> Result<Vec<(String, String)>, UsageError> {
     let mut all = access.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?;
     all.extend(access.hint.iter().cloned());
     let pairs = all.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    hints::check_amount(pairs).map_err(|cause| {
+    hints::check_limits(pairs).map_err(|cause| {
         UsageError::new(
             format!("--hint and --hints: {cause}"),
-            "Give those that are to be tried, in one run or in several.",
+            "Give only the hints to test, in one run or in several.",
         )
     })?;
     Ok(all)
@@ -251,7 +254,7 @@ fn read_hints(path: &Path) -> Result<Vec<(String, String)>, UsageError> {
     let refuse = |line: usize, cause: &str| {
         UsageError::new(
             format!("--hints {}: line {line}: {cause}", path.display()),
-            "Lines are: <key> <value>; # begins a line that is a comment.",
+            "Write lines of the form: <key> <value>; # begins a comment line.",
         )
     };
     let mut all = Vec::new();
@@ -259,7 +262,7 @@ fn read_hints(path: &Path) -> Result<Vec<(String, String)>, UsageError> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        if hints::is_rule(line) {
+        if hints::is_rule_line(line) {
             return Err(refuse(
                 number,
                 "written for the hints file of `io`, with partition, access, type and chunk size",
@@ -271,7 +274,7 @@ fn read_hints(path: &Path) -> Result<Vec<(String, String)>, UsageError> {
     }
     if all.is_empty() {
         return Err(UsageError::new(
-            format!("--hints {}: no hint is there", path.display()),
+            format!("--hints {}: no hint in it", path.display()),
             "Write lines with key and value, or leave the option out.",
         ));
     }
@@ -279,7 +282,7 @@ fn read_hints(path: &Path) -> Result<Vec<(String, String)>, UsageError> {
 }
 
 fn read(option: &str, path: &Path) -> Result<String, UsageError> {
-    input::text(path).map_err(|error| {
+    input::read_text(path).map_err(|error| {
         UsageError::new(
             format!("{option} {}: cannot be read: {error}", path.display()),
             "Name a text file that rank 0 can read.",
@@ -287,10 +290,10 @@ fn read(option: &str, path: &Path) -> Result<String, UsageError> {
     })
 }
 
-/// What cannot be planned, without the words that say so.
-fn what(error: PlanError) -> String {
+/// Cause of an error without its prefix.
+fn cause_text(error: PlanningError) -> String {
     match error {
-        PlanError::Argument { what } => what,
+        PlanningError::Argument { what } => what,
         other => other.to_string(),
     }
 }

@@ -3,19 +3,19 @@ use std::io::Write;
 use std::sync::LazyLock;
 
 use super::*;
-use crate::frame::benchmark::of_words;
-use crate::frame::command::known_backends;
+use crate::frame::benchmark::options_from_words;
+use crate::frame::command::backend_capabilities;
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::imb_io::config::{Buffers, FileState, Multi};
+use crate::imb_io::config::{InitialFileState, IterationBuffers, Multi};
 use crate::imb_io::legacy;
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::ModeChoice;
 
-static KNOWN: LazyLock<Vec<KnownBackend<'static>>> = LazyLock::new(known_backends);
+static KNOWN: LazyLock<Vec<BackendCapabilities<'static>>> = LazyLock::new(backend_capabilities);
 
 fn config(options: &str) -> Result<ImbConfig, UsageError> {
     let words = ["beff-raw", "imb"].into_iter().chain(options.split_whitespace()).map(OsString::from);
-    of_words::<ImbArgs>(legacy::translate(words.collect())?.into_iter().skip(2)).config(&KNOWN)
+    options_from_words::<ImbArgs>(legacy::translate(words.collect())?.into_iter().skip(2)).config(&KNOWN)
 }
 
 fn refused(options: &str, parts: &[&str]) {
@@ -32,7 +32,6 @@ fn file(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
-/// The same with a file of this text.
 fn refused_file(option: &str, text: &str, parts: &[&str]) {
     let file = file(text);
     refused(&format!("{option} {}", file.path().display()), parts);
@@ -42,11 +41,11 @@ fn refused_file(option: &str, text: &str, parts: &[&str]) {
 fn defaults_are_those_of_the_release() {
     let c = config("").unwrap();
     assert_eq!((c.benchmarks.len(), c.benchmarks[0].as_str(), c.npmin, c.multi), (37, "S_Write_Indv", 1, None));
-    assert_eq!(c.file, Some(FileState::Existing));
-    assert_eq!(config("--file new").unwrap().file, Some(FileState::New));
-    assert_eq!(c.buffers, Some(Buffers::Reused));
-    assert_eq!(config("--buffers cold").unwrap().buffers, Some(Buffers::Cold));
-    assert_eq!((c.sizes, c.repetitions, c.modes), (Sizes::default(), Repetitions::default(), ModeChoice::Both));
+    assert_eq!(c.file, Some(InitialFileState::Existing));
+    assert_eq!(config("--file new").unwrap().file, Some(InitialFileState::New));
+    assert_eq!(c.buffers, Some(IterationBuffers::Reused));
+    assert_eq!(config("--buffers cold").unwrap().buffers, Some(IterationBuffers::Cold));
+    assert_eq!((c.sizes, c.iterations, c.modes), (SampleSizes::default(), IterationRule::default(), ModeChoice::Both));
     assert_eq!((c.backends, c.cache, c.direct), (vec!["mpiio".to_owned()], CachePolicy::Drop, DirectPolicy::ByBackend));
     assert_eq!((c.queue_depth, c.unique_open, c.bare, c.inject, c.keep_files), (32, false, false, false, false));
 }
@@ -55,15 +54,18 @@ fn defaults_are_those_of_the_release() {
 fn an_old_command_line_means_what_it_meant() {
     let old = "-npmin 2 -multi 0 -msglog 16:16 -iter_policy off -iter 100,1 -include S_Read_Indv,open_close \
                -exclude s_read_indv -aggregate_mode aggregate p_write_indv";
-    // Names come first in ours: behind the list of -exclude they could be part of it.
+    // Names come first here: after the list of -exclude they could be part of it.
     let c = config(&format!("p_write_indv {}", old.replace(" p_write_indv", ""))).unwrap();
     assert_eq!(c.benchmarks, ["P_Write_Indv", "Open_Close"]);
     assert_eq!(c, config(old).unwrap());
     assert_eq!((c.npmin, c.multi, c.modes), (2, Some(Multi::Slowest), ModeChoice::Aggregate));
-    assert_eq!(c.sizes, Sizes::Powers { min_log: 16, max_log: 16 });
-    let rule = c.repetitions;
-    assert_eq!((rule.aggregate, rule.non_aggregate, rule.volume_bytes, rule.policy), (100, 100, 1 << 20, Policy::Off));
-    assert_eq!(config("-time 3 -multi 1").unwrap().repetitions.limit_seconds, 3.0);
+    assert_eq!(c.sizes, SampleSizes::Powers { min_log: 16, max_log: 16 });
+    let rule = c.iterations;
+    assert_eq!(
+        (rule.aggregate, rule.non_aggregate, rule.volume_bytes, rule.policy),
+        (100, 100, 1 << 20, IterationPolicy::Off)
+    );
+    assert_eq!(config("-time 3 -multi 1").unwrap().iterations.limit_seconds, 3.0);
     assert_eq!(config("--time 2m --multi 1").unwrap().multi, Some(Multi::Each));
     for mode in ["non_aggregate", "non-aggregate", "NON_AGGREGATE"] {
         assert_eq!(config(&format!("--aggregate-mode {mode}")).unwrap().modes, ModeChoice::NonAggregate);
@@ -74,11 +76,11 @@ fn an_old_command_line_means_what_it_meant() {
 }
 
 #[test]
-fn repetitions_have_one_policy() {
-    let policy = |options: &str| config(options).unwrap().repetitions.policy;
-    assert_eq!(policy("--iter 10,1,5,set"), Policy::Set);
-    assert_eq!(policy("--iter 10,1,5,off --iter_policy OFF"), Policy::Off);
-    assert_eq!(policy("--iter 10 --iter-policy multiple-np --time 4"), Policy::MultipleNp);
+fn iterations_have_one_policy() {
+    let policy = |options: &str| config(options).unwrap().iterations.policy;
+    assert_eq!(policy("--iter 10,1,5,set"), IterationPolicy::Set);
+    assert_eq!(policy("--iter 10,1,5,off --iter_policy OFF"), IterationPolicy::Off);
+    assert_eq!(policy("--iter 10 --iter-policy multiple-np --time 4"), IterationPolicy::MultipleNp);
     refused("--iter 10,1,5,set --iter-policy off", &["'set'", "'off'", "one of the two"]);
     refused("--iter-policy off --time 3", &["--time", "'off'", "--iter-policy dynamic"]);
     refused("--iter 10,1,5,set --time 3", &["--time", "'set'"]);
@@ -90,7 +92,7 @@ fn repetitions_have_one_policy() {
 fn sizes_come_from_exponents_or_a_file() {
     let list = file("4097 # odd\n1M, 0\n");
     let c = config(&format!("-msglen {}", list.path().display())).unwrap();
-    assert_eq!(c.sizes, Sizes::List(vec![4097, 1 << 20, 0]));
+    assert_eq!(c.sizes, SampleSizes::List(vec![4097, 1 << 20, 0]));
     refused_file("--msglen", "1\n2x\n", &["--msglen", "line 2"]);
     refused("--msglen nowhere", &["--msglen nowhere", "cannot be read"]);
     refused("--msglen /dev/zero", &["--msglen /dev/zero", "more than 1 MiB"]);
@@ -103,7 +105,7 @@ fn sizes_come_from_exponents_or_a_file() {
 }
 
 #[test]
-fn benchmarks_add_up_and_what_has_no_effect_is_refused() {
+fn benchmarks_add_up_and_options_without_effect_are_refused() {
     let names = file("# mine\nS_Read_Expl p_read_expl\n");
     let c = config(&format!("Open_Close,s_read_expl --input {}", names.path().display())).unwrap();
     assert_eq!(c.benchmarks, ["Open_Close", "S_Read_Expl", "P_Read_Expl"]);
@@ -119,18 +121,18 @@ fn benchmarks_add_up_and_what_has_no_effect_is_refused() {
 }
 
 #[test]
-fn every_backend_has_something_to_do() {
+fn every_backend_runs_a_benchmark() {
     refused("--backend mmap", &["mmap", "end of a file", "mpiio, posix, uring, null"]);
     refused("--backend mpio", &["'mpio'", "mpiio, posix, uring, null"]);
-    refused("--backend posix C_Write_Indv,P_Read_Shared,Open_Close", &["posix can run none", "those of MPI"]);
-    refused("--backend mpiio,null S_IWrite_Indv,C_Write_Indv", &["null can run none", "under way"]);
+    refused("--backend posix C_Write_Indv,P_Read_Shared,Open_Close", &["posix supports none", "MPI-IO only"]);
+    refused("--backend mpiio,null S_IWrite_Indv,C_Write_Indv", &["null supports none", "in flight"]);
     assert_eq!(config("--backend uring S_IWrite_Indv").unwrap().backends, ["uring"]);
     assert_eq!(config("--backend posix,null,mpiio,uring").unwrap().benchmarks.len(), 37);
 }
 
 #[test]
-fn who_can_run_what() {
-    let able = |name: &str| names(&KNOWN, |backend| backend.runs(find(name).unwrap()));
+fn backends_run_the_benchmarks_that_they_support() {
+    let able = |name: &str| backend_names(&KNOWN, |backend| backend.runs(find(name).unwrap()));
     for (name, expected) in [
         ("S_Write_Indv", "mpiio, posix, uring, null"),
         ("P_Read_Priv", "mpiio, posix, uring, null"),
@@ -179,8 +181,8 @@ fn hints_of_the_command_line_come_last() {
     refused_file("--hints", "#\n", &["no hint"]);
     refused("--hints /dev/zero", &["--hints /dev/zero", "more than 1 MiB"]);
     let many: String = (0..20_000).map(|n| format!("key{n} v\n")).collect();
-    refused_file("--hints", &many, &["20000 hints are given, 4096 can be"]);
+    refused_file("--hints", &many, &["20000 hints are given, at most 4096 are allowed"]);
     let keys: String = (0..257).map(|n| format!("key{n} v\n")).collect();
-    refused_file("--hints", &keys, &["257 different keys", "256 can be"]);
+    refused_file("--hints", &keys, &["257 different keys", "at most 256 are allowed"]);
     refused("--hints nowhere", &["cannot be read"]);
 }

@@ -1,5 +1,5 @@
-//! Command lines of the release, with one dash before each option, as ours. For the command `imb` alone; a pure function
-//! of the arguments.
+//! Translates command lines of the release, with one dash before each option, to the options of this program. For the
+//! command `imb` alone; a pure function of the arguments.
 
 use std::ffi::OsString;
 
@@ -9,10 +9,10 @@ use super::cli::ImbArgs;
 use crate::frame::error::UsageError;
 use crate::imb_io::plan::names::nearest_of;
 
-/// The command that understands them.
+/// The command that accepts them.
 pub const COMMAND: &str = "imb";
 
-/// Options as the release spells them, and ours.
+/// Options as the release and this program spell them.
 const OPTIONS: [(&str, &str); 13] = [
     ("npmin", "npmin"),
     ("multi", "multi"),
@@ -29,23 +29,20 @@ const OPTIONS: [(&str, &str); 13] = [
     ("help", "help"),
 ];
 
-/// Options of the release that we do not have, and what to do instead.
-const MISSING: [(&str, &str); 17] = [
-    ("off_cache", "Give --buffers cold: each repetition then has memory that was not used just before."),
-    (
-        "mem",
-        "Leave it out: memory is planned, shown before the run, and refused if it is too much; --msglog limits it.",
-    ),
+/// Unsupported options of the release, with the alternative.
+const UNSUPPORTED: [(&str, &str); 17] = [
+    ("off_cache", "Give --buffers cold: each iteration then has cache-cold memory."),
+    ("mem", "Leave it out: the memory is shown before the run, and refused if it is too much; --msglog limits it."),
     ("map", "Number the processes with the launcher, e.g. mpirun --map-by or srun --distribution."),
-    ("sync", "Leave it out: the processes are synchronized before each row, and where the mode says so."),
+    ("sync", "Leave it out: the processes are synchronized before each row, and at each sync of the mode."),
     ("imb_barrier", "Leave it out: the barrier is MPI_Barrier, and its cost is shown with the results."),
     ("root_shift", "Leave it out: no benchmark of IMB-IO has a root."),
-    ("warm_up", "Leave it out: a trial outside the clock precedes each row and decides its repetitions."),
-    ("zero_size", "Leave it out: 0 bytes are measured with --msglog; --msglen FILE measures what is in the file."),
+    ("warm_up", "Leave it out: an untimed pilot measurement precedes each row and sets its iterations."),
+    ("zero_size", "Leave it out: --msglog includes 0 bytes; --msglen FILE measures the sizes in the file."),
     ("data_type", "Leave it out: data are bytes, as by default in the release."),
     ("red_data_type", "Leave it out: no benchmark of IMB-IO reduces data."),
     ("contig_type", "Leave it out: the data of a transfer is contiguous in memory."),
-    ("msg_pause", "Leave it out: the repetitions of a row follow each other without a pause."),
+    ("msg_pause", "Leave it out: the iterations of a row follow each other without a pause."),
     ("window_size", "Leave it out: no benchmark of IMB-IO has a window of messages."),
     ("thread_level", "Leave it out: each process does its I/O with one thread; start more processes."),
     ("output", "Give --out PREFIX, which writes a journal, a JSON document and a table."),
@@ -53,19 +50,18 @@ const MISSING: [(&str, &str); 17] = [
     ("load", "Keep the command line in a script; it is also in every result of --out."),
 ];
 
-/// The arguments with the spellings of the release replaced by ours: `-name`, `-name=value`, names of the table alone. Every
-/// other argument stays as it is; so do values, that is arguments directly behind an option that takes one, and all
-/// behind `--`.
+/// Replaces the spellings of the release: `-name` and `-name=value`, for names of the table alone. All other arguments stay
+/// unchanged; so do values (arguments directly after an option that takes one) and everything after `--`.
 ///
 /// # Errors
-/// An option of the release that we do not have; a word with one dash that is no option at all; words behind the list of
-/// `-include` and `-exclude`.
+/// An unsupported option of the release; a word with one dash that is no option; words after the list of `-include` and
+/// `-exclude`.
 pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
     if args.get(1).is_none_or(|command| command != COMMAND) {
         return Ok(args);
     }
     let options = options();
-    let with_value = with_value(&options);
+    let with_value = options_with_value(&options);
     let mut translated = Vec::with_capacity(args.len());
     let mut rest = args.into_iter();
     translated.extend(rest.by_ref().take(2));
@@ -79,8 +75,8 @@ pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
             translated.push(arg);
             continue;
         };
-        refuse_missing(text)?;
-        let ours = ours(text);
+        refuse_unsupported(text)?;
+        let ours = own_spelling(text);
         if ours.is_none() {
             refuse_unknown(text, &options)?;
         }
@@ -90,9 +86,9 @@ pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
         translated.extend(if is_option_with_value { rest.next() } else { None });
         if let Some(word) = rest.peek().and_then(|next| next.to_str()).filter(|w| is_list && !w.starts_with('-')) {
             return Err(UsageError::new(
-                format!("-include, -exclude: '{word}' behind the list may be part of it, or a benchmark to run"),
+                format!("-include, -exclude: '{word}' after the list may be part of it, or a benchmark to run"),
                 format!(
-                    "Join the names of a list by commas (-include A,B); write names to run directly behind {COMMAND}."
+                    "Separate the names of a list by commas (-include A,B); write names to run directly after {COMMAND}."
                 ),
             ));
         }
@@ -101,45 +97,45 @@ pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
     Ok(translated)
 }
 
-/// Our spelling of an option with one dash; None: none of the release's.
-fn ours(text: &str) -> Option<String> {
-    let (name, value) = split(text.strip_prefix('-')?);
+/// Spelling of this program for an option with one dash; None: not an option of the release.
+fn own_spelling(text: &str) -> Option<String> {
+    let (name, value) = split_value(text.strip_prefix('-')?);
     let (_, ours) = OPTIONS.iter().find(|(theirs, _)| *theirs == name)?;
     Some(value.map_or_else(|| format!("--{ours}"), |value| format!("--{ours}={value}")))
 }
 
-fn split(text: &str) -> (&str, Option<&str>) {
+fn split_value(text: &str) -> (&str, Option<&str>) {
     text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)))
 }
 
 /// With one dash or two.
-fn refuse_missing(text: &str) -> Result<(), UsageError> {
+fn refuse_unsupported(text: &str) -> Result<(), UsageError> {
     let Some(name) = text.strip_prefix('-') else { return Ok(()) };
-    let name = split(name.strip_prefix('-').unwrap_or(name)).0.replace('-', "_");
-    let Some((_, next_step)) = MISSING.iter().find(|(missing, _)| *missing == name) else { return Ok(()) };
+    let name = split_value(name.strip_prefix('-').unwrap_or(name)).0.replace('-', "_");
+    let Some((_, next_step)) = UNSUPPORTED.iter().find(|(missing, _)| *missing == name) else { return Ok(()) };
     Err(UsageError::new(format!("-{name}: this option of the release is not supported"), *next_step))
 }
 
-/// A word with one dash that is neither of the release nor short options of ours. clap would take it apart: in `-hint` it
-/// sees `-h` and shows the help.
+/// Refuses a word with one dash that is neither an option of the release nor a group of short options. clap would split it:
+/// it parses `-hint` as `-h` and shows the help.
 fn refuse_unknown(text: &str, options: &[Arg]) -> Result<(), UsageError> {
     let Some(word) = text.strip_prefix('-') else { return Ok(()) };
-    let name = split(word).0;
+    let name = split_value(word).0;
     let is_name = name.chars().nth(1).is_some() && name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    if !is_name || is_short(word, options) {
+    if !is_name || is_short_option(word, options) {
         return Ok(());
     }
     Err(UsageError::new(
-        format!("-{name}: there is no such option, neither of the release nor of ours"),
-        hint(name, options),
+        format!("-{name}: no such option, neither of the release nor of this program"),
+        suggestion(name, options),
     ))
 }
 
-/// Letters of options without a value; the last one may have one, which begins like a number.
-fn is_short(word: &str, options: &[Arg]) -> bool {
+/// True for letters of options without a value; the last one may have a value that begins like a number.
+fn is_short_option(word: &str, options: &[Arg]) -> bool {
     let rest = word.trim_start_matches(|letter| {
         let option = options.iter().find(|arg| arg.get_short() == Some(letter));
-        // clap adds the help later.
+        // clap adds `-h` later.
         letter == 'h' || option.is_some_and(|arg| !arg.get_action().takes_values())
     });
     let mut letters = rest.chars();
@@ -148,15 +144,14 @@ fn is_short(word: &str, options: &[Arg]) -> bool {
     takes_value && letters.next().is_none_or(|value| value.is_ascii_digit() || matches!(value, '=' | '.'))
 }
 
-/// What to write instead of `-name`.
-fn hint(name: &str, options: &[Arg]) -> String {
+fn suggestion(name: &str, options: &[Arg]) -> String {
     let long: Vec<String> =
         options.iter().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long).map(|l| format!("--{l}")).collect();
     let with_dashes = format!("--{}", name.replace('_', "-"));
     if long.contains(&with_dashes) {
         return format!("Write {with_dashes}.");
     }
-    let theirs = OPTIONS.iter().map(|(name, _)| name).chain(MISSING.iter().map(|(name, _)| name));
+    let theirs = OPTIONS.iter().map(|(name, _)| name).chain(UNSUPPORTED.iter().map(|(name, _)| name));
     let known: Vec<String> = theirs.map(|name| format!("-{name}")).chain(long).collect();
     match nearest_of(name, known.iter().map(String::as_str)) {
         Some(near) => format!("Did you mean {near}? `beff-raw {COMMAND} --help` shows all options."),
@@ -164,14 +159,13 @@ fn hint(name: &str, options: &[Arg]) -> String {
     }
 }
 
-/// Our options.
 fn options() -> Vec<Arg> {
     let command = ImbArgs::augment_args(Command::new(COMMAND));
     command.get_arguments().filter(|arg| !arg.is_positional()).cloned().collect()
 }
 
-/// Those that are followed by a value, as they are typed.
-fn with_value(options: &[Arg]) -> Vec<String> {
+/// All spellings of options that take a value.
+fn options_with_value(options: &[Arg]) -> Vec<String> {
     options.iter().filter(|arg| arg.get_action().takes_values()).flat_map(spellings).collect()
 }
 

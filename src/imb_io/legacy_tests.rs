@@ -41,9 +41,9 @@ fn everything_else_stays() {
         "beff-raw --path imb -list",
         "beff-raw -npmin 2 imb",
         "beff-raw imb --npmin 2 --iter_policy off -5 -12 - -x -x=1 --npmi --msg",
-        // Short options of ours, alone and together, with their values.
+        // Short options, alone and grouped, with their values.
         "beff-raw imb -q -h -V -T 3 -T3 -T=3 -T.5m -qT3 -qT -T -3 -qh",
-        // Values, whatever they look like.
+        // Values that look like options.
         "beff-raw imb --out -list --run-dir -map -T -time --hint -mem=1 --iter_policy -off_cache --cache -include --seed -12",
         "beff-raw imb -- -list -map 2x2",
     ] {
@@ -53,8 +53,8 @@ fn everything_else_stays() {
 }
 
 #[test]
-fn options_that_are_missing_say_what_to_do() {
-    for (name, next_step) in MISSING {
+fn unsupported_options_name_the_alternative() {
+    for (name, next_step) in UNSUPPORTED {
         for line in [format!("x imb -{name} 1"), format!("x imb -npmin 2 -{name}=1"), format!("x imb --{name}")] {
             let error = translate(words(&line)).unwrap_err();
             assert!(error.cause.contains(&format!("-{name}:")) && error.cause.contains("not supported"), "{error}");
@@ -65,7 +65,7 @@ fn options_that_are_missing_say_what_to_do() {
 }
 
 #[test]
-fn unknown_words_with_one_dash_are_named_whole() {
+fn unknown_words_with_one_dash_are_named_in_full() {
     for (word, cause, next_step) in [
         ("-path", "-path", "Write --path."),
         ("-hint", "-hint", "Write --hint."),
@@ -89,7 +89,7 @@ fn unknown_words_with_one_dash_are_named_whole() {
             assert!(error.cause.starts_with(&format!("{cause}: ")), "{error}");
             assert!(error.next_step.starts_with(next_step) && error.next_step.ends_with('.'), "{error}");
         }
-        // Of another command they are none of ours.
+        // Other commands are not translated.
         assert!(translate(words(&format!("x io {word} a"))).is_ok());
     }
 }
@@ -98,13 +98,13 @@ fn unknown_words_with_one_dash_are_named_whole() {
 fn a_list_of_words_is_not_guessed() {
     for line in ["x imb -include a b", "x imb -exclude=a b -time 3", "x imb -exclude a,b c"] {
         let error = translate(words(line)).unwrap_err().to_string();
-        assert!(error.contains("behind the list") && error.contains("commas"), "{error}");
+        assert!(error.contains("after the list") && error.contains("commas"), "{error}");
     }
     assert_eq!(translated("x imb b -include a -exclude c"), "x imb b --include a --exclude c");
     assert_eq!(translated("x imb --include a b"), "x imb --include a b");
 }
 
-/// Every name of the tables is an option of ours, or none.
+/// Every name of the tables is an option of this program, or unsupported.
 #[test]
 fn the_tables_fit_the_command() {
     let imb = ImbArgs::augment_args(Command::new(COMMAND));
@@ -112,11 +112,11 @@ fn the_tables_fit_the_command() {
     for (_, ours) in OPTIONS {
         assert!(ours == "help" || known.contains(&format!("--{ours}")), "{ours}");
     }
-    for (missing, _) in MISSING {
+    for (missing, _) in UNSUPPORTED {
         assert!(!known.contains(&format!("--{}", missing.replace('_', "-"))), "{missing}");
         assert!(OPTIONS.iter().all(|(name, _)| *name != missing), "{missing}");
     }
-    let with_value = with_value(&options());
+    let with_value = options_with_value(&options());
     for (option, takes) in [("--path", true), ("-T", true), ("--iter_policy", true), ("--list", false), ("-q", false)] {
         assert_eq!(with_value.iter().any(|o| o == option), takes, "{option}");
     }
@@ -124,7 +124,7 @@ fn the_tables_fit_the_command() {
 
 fn word() -> impl Strategy<Value = String> {
     let theirs = proptest::sample::select(OPTIONS.iter().map(|(name, _)| format!("-{name}")).collect::<Vec<_>>());
-    let ours = proptest::sample::select(with_value(&options()));
+    let ours = proptest::sample::select(options_with_value(&options()));
     prop_oneof![
         3 => theirs.clone(),
         1 => theirs.prop_map(|name| format!("{name}=1,2")),

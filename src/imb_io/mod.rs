@@ -1,16 +1,16 @@
-//! IMB-IO, the elementary MPI-IO benchmarks: counted repetitions of one sample, by number of ranks, mode and size.
+//! IMB-IO, the elementary MPI-IO benchmarks: counted iterations of one sample, by number of ranks, mode and size.
 //!
 //! ```text
-//! load of the overlap, pilot: a few kinds of rows     # -> how long all rows will take, announced
+//! calibrate the overlap load; pilot: a few kinds of rows     # -> estimated time of all rows, announced
 //! for benchmark, ranks (the others wait), mode, size in plan:
 //!     for backend in backends:
-//!         a trial, if the pilot does not say that the time limit is far
-//!         make or fill the file (for writes with other bytes), open, prepare, lay out or poison the windows, drop cached pages
-//!         two barriers, n calls (each with its syncs, or one behind all)   <- the clock
-//!         reads into one buffer: compare the last one, make all of them again into memory of their own
+//!         pilot measurement of the row, unless the estimate is far below the time limit
+//!         create or fill the file (for writes with other bytes), open, prepare, fill or poison the windows, drop cached pages
+//!         two barriers, n calls (with a sync after each, or one after all)   <- timed
+//!         reads into one buffer: compare the last one, repeat all of them into separate windows
 //!         close; compare every byte, remove the file
-//!         (non-blocking: first the blocking call, then the call alone, then with the load between beginning and completing)
-//!         sums, extremes and errors of all ranks; record
+//!         (non-blocking: first the blocking call, then the call alone, then with the load between start and completion)
+//!         reduce sums, extremes and errors over the ranks; record
 //! ```
 
 pub mod cli;
@@ -27,30 +27,33 @@ pub mod values;
 
 use clap::Args;
 
-use crate::frame::benchmark::{typed, Benchmark, Command, Foreign, Format};
+use crate::frame::benchmark::{parse_options, BenchmarkModule, Command, ForeignFormat, ReportFormat};
 use crate::frame::report as frame_report;
 
-/// The row of the table.
-pub const BENCHMARK: Benchmark = Benchmark {
+/// The entry of IMB-IO in the table of benchmarks.
+pub const BENCHMARK: BenchmarkModule = BenchmarkModule {
     name: records::IMB_IO,
     title: "IMB-IO",
     commands: &[Command {
         name: legacy::COMMAND,
-        about: "Run the benchmarks of IMB-IO: single MPI-IO calls by size (start it with mpirun)",
-        after_help: cli::IMB,
+        about: "Run the benchmarks of IMB-IO: single MPI-IO calls over a range of sizes (start with mpirun)",
+        after_help: cli::AFTER_HELP,
         options: cli::ImbArgs::augment_args,
         translate: legacy::translate,
-        run: |options| command::run(&typed(options)?),
+        run: |options| command::run(&parse_options(options)?),
         measures: true,
-        of_this_host: false,
+        is_host_specific: false,
     }],
-    formats: &[Format {
-        word: "imb",
+    formats: &[ReportFormat {
+        name: "imb",
         help: "columns of the release, for programs that read them (IMB-IO)",
-        of: "has the columns of IMB-IO",
+        refusal: "has the columns of IMB-IO",
     }],
     schema: frame_report::schema::<records::ImbResult>,
     journal: frame_report::journal::<records::ImbResult>,
     document: frame_report::document::<records::ImbResult>,
-    foreign: Some(Foreign { is: text::is_text, read: |bytes| text::read(bytes).map_err(|e| e.to_string()) }),
+    foreign: Some(ForeignFormat {
+        recognizes: text::is_text,
+        read: |bytes| text::read(bytes).map_err(|e| e.to_string()),
+    }),
 };

@@ -1,4 +1,4 @@
-//! Options of `beff-raw replay`. [`super::config_build`] makes of them what will run.
+//! Options of `beff-raw replay`. [`super::config_build`] converts them to the configuration.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,8 @@ use clap::{ArgAction, Args};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, InjectArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+    self, common_help, words, BindArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS,
+    HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 use crate::replay::config::{Detail, Pace};
 
@@ -18,13 +19,13 @@ pub struct ReplayArgs {
     /// Profile of an application, recorded by `beff-raw profile` or written by hand; .zst is unpacked
     #[arg(value_name = "FILE")]
     pub profile: PathBuf,
-    /// What is measured.
+    /// Definition of the measurement.
     #[command(flatten)]
     pub measure: ReplayMeasureArgs,
-    /// How it is measured.
+    /// Method of the measurement.
     #[command(flatten)]
     pub access: ReplayAccessArgs,
-    /// Where the results go.
+    /// Destination of the results.
     #[command(flatten)]
     pub output: ReplayOutputArgs,
 }
@@ -32,90 +33,88 @@ pub struct ReplayArgs {
 /// Options that decide what is replayed.
 #[derive(Clone, Debug, Args)]
 pub struct ReplayMeasureArgs {
-    /// What replays the calls.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED,
-        value_parser = backends::named,
-        help = format!("What replays the calls: {}. Several, separated by commas, take turns in each pass. What a backend \
-            cannot replay is listed before the run and left out", backends::listed(|row| row.replay.is_some())))]
+    /// Backends that replay the calls.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = HEADING_MEASUREMENT,
+        value_parser = backends::canonical_name,
+        help = format!("Backends that replay the calls: {}. Several, separated by commas, alternate in each repetition. Calls that a \
+            backend cannot replay are listed before the run and omitted", backends::list_for_help(|row| row.replay.is_some())))]
     pub backend: Vec<String>,
-    /// When a call begins. In every pace it also waits for the calls of other ranks that had ended before it and touched
-    /// the same bytes
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "fast", help_heading = MEASURED)]
+    /// When a call begins. In every pace it also waits for the calls of other ranks that touched the same bytes and had ended before it
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "fast", help_heading = HEADING_MEASUREMENT)]
     pub pace: Pace,
-    /// What recorded times are multiplied by, with --pace absolute: 0.5 is twice as fast [default: 1]
-    #[arg(long, value_name = "X", value_parser = options::positive, help_heading = MEASURED)]
+    /// Factor for recorded times with --pace absolute: 0.5 is twice as fast [default: 1]
+    #[arg(long, value_name = "X", value_parser = options::parse_positive, help_heading = HEADING_MEASUREMENT)]
     pub scale: Option<f64>,
-    /// Passes with each backend, each with new files
+    /// Repetitions with each backend, each with new files
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000),
-        help_heading = MEASURED)]
+        help_heading = HEADING_MEASUREMENT)]
     pub repeat: u64,
-    /// Directory on the storage to measure, seen by all ranks
-    #[arg(long, value_name = "DIR", default_value = ".", help_heading = PLACE)]
+    /// Directory on the storage to measure, visible to all ranks
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = HEADING_FILES)]
     pub path: PathBuf,
-    /// Name of the directory made under --path for the files; refused if it exists [default: made from time and process]
-    #[arg(long, value_name = "NAME", help_heading = PLACE)]
+    /// Name of the directory created under --path for the files; refused if it exists [default: from time and process id]
+    #[arg(long, value_name = "NAME", help_heading = HEADING_FILES)]
     pub run_dir: Option<String>,
-    /// Leave the files of the last pass in place
-    #[arg(long, help_heading = PLACE)]
+    /// Keep the files of the last repetition
+    #[arg(long, help_heading = HEADING_FILES)]
     pub keep_files: bool,
 }
 
 /// Options that change how the calls are replayed.
 #[derive(Clone, Debug, Args)]
 pub struct ReplayAccessArgs {
-    /// Bypass the page cache (O_DIRECT) in posix and uring. required: what cannot be direct fails; auto: direct where the
+    /// Bypass the page cache (O_DIRECT) in posix and uring. required: fail where direct I/O is impossible; auto: direct where the
     /// alignment allows it; off: always through the cache
-    #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = ACCESS)]
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = HEADING_ACCESS)]
     pub direct: DirectPolicy,
-    /// What is done about the page cache before a pass, when the files that must be there have just been written. drop:
-    /// their pages are dropped; keep: nothing, reads may come from memory
-    #[arg(long, value_name = "POLICY", default_value = "drop", help_heading = ACCESS,
-        value_parser = PossibleValuesParser::new(["drop", "keep"]).map(|word| cache(&word)))]
+    /// Page cache before a repetition, after the initial files have been written. drop: drop their pages; keep: keep them, reads may be
+    /// served from memory
+    #[arg(long, value_name = "POLICY", default_value = "drop", help_heading = HEADING_ACCESS,
+        value_parser = PossibleValuesParser::new(["drop", "keep"]).map(|word| cache_policy(&word)))]
     pub cache: CachePolicy,
-    /// An MPI-IO hint for every file; wins over the hint that was recorded (mpiio)
-    #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::key_value, help_heading = ACCESS)]
+    /// MPI-IO hint for every file; overrides the recorded hint (mpiio)
+    #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::parse_key_value, help_heading = HEADING_ACCESS)]
     pub hint: Vec<(String, String)>,
-    /// Where ranks run.
+    /// Binding of ranks.
     #[command(flatten)]
     pub ranks: BindArgs,
-    /// Compare what reads bring with what must be there, as far as the profile tells who wrote it last. Between the calls,
-    /// outside the clock
+    /// Compare the data of reads with the expected data, as far as the profile names its origin. Outside the timed region
     #[arg(long, value_name = "on|off", default_value = "on", default_missing_value = "on", num_args = 0..=1,
         require_equals = true, action = ArgAction::Set,
-        value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"), help_heading = TRUST)]
+        value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"), help_heading = HEADING_CHECKS)]
     pub verify: bool,
     /// Seed of the data; two runs with the same seed write the same bytes
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = TRUST)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = HEADING_CHECKS)]
     pub seed: u64,
-    /// Damage on purpose.
+    /// Fault injection.
     #[command(flatten)]
-    pub damage: InjectArgs,
+    pub injection: InjectArgs,
 }
 
-/// Options about what is shown.
+/// Options of output.
 #[derive(Clone, Debug, Args)]
 pub struct ReplayOutputArgs {
-    /// Show what would be replayed, and what each backend would leave out, and end; no MPI needed
-    #[arg(long, help_heading = OUTPUT)]
+    /// Show what would be replayed and what each backend would omit, and exit; needs no MPI
+    #[arg(long, help_heading = HEADING_OUTPUT)]
     pub plan: bool,
-    /// Print all tables, warnings and settings, not one screen
-    #[arg(long, help_heading = OUTPUT)]
+    /// Print all tables, warnings and settings instead of one screen
+    #[arg(long, help_heading = HEADING_OUTPUT)]
     pub full: bool,
-    /// The same, and how much it shows. request also writes PREFIX.RANK.calls.csv with one line for each call, during the
-    /// run [default with --full: function]
-    #[arg(long, value_enum, value_name = "LEVEL", help_heading = OUTPUT)]
+    /// Like --full, with this level of detail. request also writes PREFIX.RANK.calls.csv during the run, with a line for each call
+    /// [default with --full: function]
+    #[arg(long, value_enum, value_name = "LEVEL", help_heading = HEADING_OUTPUT)]
     pub detail: Option<Detail>,
-    /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and PREFIX.csv; without it only stdout.
-    /// {date} and {host} in it are filled in
-    #[arg(long, value_name = "PREFIX", value_parser = options::prefix(), help_heading = OUTPUT)]
+    /// Write PREFIX.jsonl (journal, updated during the run), PREFIX.json and PREFIX.csv; without it only stdout. {date} and {host} in
+    /// PREFIX are replaced
+    #[arg(long, value_name = "PREFIX", value_parser = options::output_prefix_parser(), help_heading = HEADING_OUTPUT)]
     pub out: Option<PathBuf>,
-    /// What is told meanwhile.
+    /// Progress reports.
     #[command(flatten)]
     pub progress: ProgressArgs,
 }
 
-/// Of the policies of `io`, those that mean something here.
-fn cache(word: &str) -> CachePolicy {
+/// Converts the policies of `io` that are available here.
+fn cache_policy(word: &str) -> CachePolicy {
     if word == "keep" {
         CachePolicy::Keep
     } else {
@@ -124,9 +123,9 @@ fn cache(word: &str) -> CachePolicy {
 }
 
 words! { Pace:
-    Fast = "fast", "as soon as the one before has ended";
-    Think = "think", "after the time that passed between the two when they were recorded";
-    Absolute = "absolute", "at its recorded time since the first call, times --scale";
+    Fast = "fast", "as soon as the previous one has ended";
+    Think = "think", "after the recorded time since the end of the previous one";
+    Absolute = "absolute", "at its recorded time after the first call, times --scale";
 }
 words! { Detail:
     Run = "run", "all calls together";
@@ -136,20 +135,20 @@ words! { Detail:
     Request = "request", "also every call, in files (needs --out)";
 }
 
-pub(crate) const REPLAY: &str = concat!(
+pub(crate) const REPLAY_HELP: &str = concat!(
     "Examples:
-  A profile of 4 processes, as fast as possible, beside what was recorded:
+  A profile of 4 processes, as fast as possible, compared with the recorded times:
       mpirun -n 4 beff-raw replay app.csv --path /scratch
-  What this application would get without MPI-IO, three passes in turns, results kept in app.json:
+  The same without MPI-IO, three interleaved repetitions, results in app.json:
       mpirun -n 4 beff-raw replay app.csv --backend mpiio,posix,uring --repeat 3 --path /scratch --out app
-  With the pauses of the application between its calls:
+  With the recorded pauses between calls:
       mpirun -n 4 beff-raw replay app.csv --pace think --path /scratch
-  What would be replayed, without running it:
+  Show what would be replayed, without running it:
       beff-raw replay app.csv --plan
 
-It takes as many ranks as were recorded; further ones idle. The calls of the profile are made by their own
-names with their own arguments: only contents and names of the files differ. A call that failed or came short
-when it was recorded is expected to do so again. docs/replay.md explains order, contents and limits.
+A replay needs as many ranks as were recorded; further ones idle. It issues the calls of the profile by name and
+with their arguments: only contents and names of the files differ. A call that failed or transferred less
+when it was recorded is expected to do so again. docs/replay.md describes order, contents and limits.
 
 ",
     common_help!()

@@ -1,4 +1,4 @@
-//! What `beff-raw replay` will run: validated, immutable, written into every result.
+//! Configuration of `beff-raw replay`: validated, immutable, part of every result.
 
 use std::path::PathBuf;
 
@@ -11,15 +11,15 @@ use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// As soon as the one before has ended.
+    /// As soon as the previous one has ended.
     Fast,
-    /// After the time that passed between the two in the recorded program.
+    /// After the recorded time since the end of the previous one.
     Think,
     /// At its recorded time, times the scale.
     Absolute,
 }
 
-/// How much is shown: each level holds those before it.
+/// Level of detail; each includes the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Detail {
@@ -31,26 +31,26 @@ pub enum Detail {
     Function,
     /// By process.
     Process,
-    /// Every call, in files of their own.
+    /// Every call, in separate files.
     Request,
 }
 
-/// Everything that decides what is replayed and how.
+/// Everything that determines what is replayed and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayConfig {
     /// The profile.
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
     pub profile: PathBuf,
-    /// Backends by name; never empty. Each pass runs with each of them, one after the other.
+    /// Backends by name; never empty. Each repetition runs with each of them, one after the other.
     pub backends: Vec<String>,
-    /// Directory under which the run directory is made.
+    /// Directory in which the run directory is created.
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
     pub path: PathBuf,
-    /// Name of the run directory; None: made from time and process id.
+    /// Name of the run directory; None: derived from time and process id.
     pub run_dir: Option<String>,
-    /// Leave the files of the last pass in place.
+    /// Keep the files of the last repetition.
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
@@ -58,26 +58,26 @@ pub struct ReplayConfig {
     pub out: Option<PathBuf>,
     /// When calls begin.
     pub pace: Pace,
-    /// What recorded times are multiplied by (absolute).
+    /// Factor for recorded times (absolute).
     pub scale: f64,
-    /// Passes with each backend.
+    /// Repetitions with each backend.
     pub repeat: u64,
-    /// Page cache before a pass; `drop` or `keep`.
+    /// Page cache before a repetition; `drop` or `keep`.
     pub cache: CachePolicy,
-    /// Direct I/O of the backends that can choose.
+    /// Direct I/O of the backends that support it.
     pub direct: DirectPolicy,
-    /// Hints for all files; they win over the recorded ones.
+    /// Hints for all files; they override the recorded ones.
     #[serde(default)]
     pub hints: Vec<(String, String)>,
-    /// What reads bring is compared.
+    /// Compare the data of reads.
     pub verify: bool,
-    /// How much is shown.
+    /// Level of detail.
     pub detail: Detail,
-    /// What is done about ranks that may run on several CPUs.
+    /// Binding of ranks that may run on several CPUs.
     #[serde(default)]
     pub bind: BindPolicy,
     /// Seed of the data.
     pub seed: u64,
-    /// One bit of what was read is turned over on purpose.
+    /// Fault injection: one bit of the data read is inverted.
     pub inject: bool,
 }

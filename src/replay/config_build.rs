@@ -1,6 +1,8 @@
-//! What `beff-raw replay` will run, from what was typed.
+//! Configuration of `beff-raw replay` from the command line.
 
-use crate::frame::checks::{backends, check_direct, check_effect, check_out, check_run_dir, names, KnownBackend};
+use crate::frame::checks::{
+    backend_names, backends, check_direct, check_option_effect, check_out, check_run_dir, BackendCapabilities,
+};
 use crate::frame::config::BindPolicy;
 use crate::frame::error::UsageError;
 use crate::frame::hints;
@@ -8,42 +10,46 @@ use crate::replay::cli::ReplayArgs;
 use crate::replay::config::{Detail, Pace, ReplayConfig};
 
 impl ReplayArgs {
-    /// The configuration of this command line; `can` says whether the backend of a name replays programs. Touches no file.
+    /// The configuration of this command line; `can` is true for a backend that replays programs. Accesses no file.
     ///
     /// # Errors
-    /// The first thing that cannot be run.
-    pub fn config(&self, known: &[KnownBackend<'_>], can: impl Fn(&str) -> bool) -> Result<ReplayConfig, UsageError> {
+    /// The first invalid option.
+    pub fn config(
+        &self,
+        known: &[BackendCapabilities<'_>],
+        can: impl Fn(&str) -> bool,
+    ) -> Result<ReplayConfig, UsageError> {
         let (measure, access, output) = (&self.measure, &self.access, &self.output);
         let chosen = backends(&measure.backend, known)?;
         if let Some(backend) = chosen.iter().find(|backend| !can(backend.name)) {
             return Err(UsageError::new(
                 format!("--backend {}: it cannot replay programs", backend.name),
-                format!("Choose from: {}.", names(known, |backend| can(backend.name))),
+                format!("Choose from: {}.", backend_names(known, |backend| can(backend.name))),
             ));
         }
         check_direct(access.direct, &chosen, known)?;
-        check_effect(!access.hint.is_empty(), "--hint", &chosen, known, |backend| backend.mpi)?;
+        check_option_effect(!access.hint.is_empty(), "--hint", &chosen, known, |backend| backend.mpi)?;
         let pairs = access.hint.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        hints::check_amount(pairs).map_err(|cause| {
-            UsageError::new(format!("--hint: {cause}"), "Give those that are to be tried, in one run or in several.")
+        hints::check_limits(pairs).map_err(|cause| {
+            UsageError::new(format!("--hint: {cause}"), "Give only the hints to be tested, in one run or in several.")
         })?;
         measure.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
         output.out.as_deref().map_or(Ok(()), check_out)?;
         if measure.scale.is_some() && measure.pace != Pace::Absolute {
             return Err(UsageError::new(
                 "--scale has no effect without --pace absolute",
-                "Leave it out, or add --pace absolute.",
+                "Omit it, or add --pace absolute.",
             ));
         }
         let detail = output.detail.unwrap_or(Detail::Function);
         if detail == Detail::Request && output.out.is_none() && !output.plan {
             return Err(UsageError::new(
-                "--detail request writes a line for each call, and there is no --out to write to",
-                "Add --out PREFIX, or take --detail process.",
+                "--detail request writes a line for each call and needs --out, but no --out is given",
+                "Add --out PREFIX, or use --detail process.",
             ));
         }
-        if access.damage.is_asked() && !access.verify {
-            return Err(UsageError::new("--inject has no effect with --verify=off", "Leave one of the two out."));
+        if access.injection.is_requested() && !access.verify {
+            return Err(UsageError::new("--inject has no effect with --verify=off", "Omit one of the two."));
         }
         Ok(ReplayConfig {
             profile: self.profile.clone(),
@@ -60,11 +66,11 @@ impl ReplayArgs {
             direct: access.direct,
             verify: access.verify,
             detail,
-            // A program is replayed where its launcher has put it: a replay that is placed better than what was recorded is faster
-            // than it for another reason than the storage.
+            // The launcher determines the placement: a replay with better placement than the recording would be faster for another reason
+            // than the storage.
             bind: access.ranks.policy(BindPolicy::None),
             seed: access.seed,
-            inject: access.damage.is_asked(),
+            inject: access.injection.is_requested(),
         })
     }
 }
@@ -72,11 +78,12 @@ impl ReplayArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::benchmark::of_words;
-    use crate::frame::command::known_backends;
+    use crate::frame::benchmark::options_from_words;
+    use crate::frame::command::backend_capabilities;
 
     fn config(options: &str) -> Result<ReplayConfig, UsageError> {
-        of_words::<ReplayArgs>(options.split_whitespace()).config(&known_backends(), |name| name != "mmap")
+        options_from_words::<ReplayArgs>(options.split_whitespace())
+            .config(&backend_capabilities(), |name| name != "mmap")
     }
 
     #[test]
@@ -87,16 +94,16 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_effect_is_refused_with_a_next_step() {
+    fn ineffective_options_are_rejected_with_a_next_step() {
         for (options, cause, next_step) in [
             ("app.csv --backend mmap", "mmap: it cannot replay", "Choose from: mpiio, posix"),
             ("app.csv --scale 2", "--scale has no effect", "--pace absolute"),
             ("app.csv --detail request", "no --out", "--out PREFIX"),
-            ("app.csv --inject --verify=off", "--inject has no effect", "Leave one"),
+            ("app.csv --inject --verify=off", "--inject has no effect", "Omit one"),
             ("app.csv --run-dir ../x", "not a plain name", "without '/'"),
             ("app.csv --backend mpiio,mpiio", "listed twice", "once"),
             ("app.csv --backend posix --hint cb_nodes=2", "--hint has no effect", "mpiio"),
-            ("app.csv --direct required", "cannot be asked for direct", "posix, uring"),
+            ("app.csv --direct required", "cannot do direct", "posix, uring"),
         ] {
             let error = config(options).unwrap_err();
             assert!(error.cause.contains(cause) && error.next_step.contains(next_step), "{options}: {error}");

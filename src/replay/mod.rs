@@ -1,15 +1,15 @@
 //! Replay: the MPI-IO of a recorded application as a benchmark, through any backend.
 //!
 //! ```text
-//! look at the profile: is it sound, what can each backend replay, where do collective calls meet, who waits for whom
-//! for pass, backend:
-//!     make the files that were there, with known words; drop their pages
-//!     begin a program; make the first calls ready
+//! scan the profile: validity, calls each backend can replay, matching of collective calls, order between ranks
+//! for repetition, backend:
+//!     create the initial files with known words; drop their pages
+//!     start a program; prepare the first calls
 //!     barrier
 //!     for windows of calls:
-//!         for call: wait for calls of others that had ended before; sleep to its deadline; the call   <- the clock
-//!         compare what was read, sums, lines of calls; make the next ones ready
-//!     sums of all ranks; record; remove the files
+//!         for call: wait for earlier calls of other ranks; sleep until its deadline; issue the call   <- timed
+//!         compare the data read, add up, write lines of calls; prepare the next window
+//!     reduce over ranks; record; remove the files
 //! ```
 
 pub mod cli;
@@ -24,27 +24,27 @@ pub mod values;
 
 use clap::Args;
 
-use crate::frame::benchmark::{as_typed, typed, Benchmark, Command, Format};
+use crate::frame::benchmark::{keep_arguments, parse_options, BenchmarkModule, Command, ReportFormat};
 use crate::frame::report as frame_report;
 
-/// The row of the table.
-pub const BENCHMARK: Benchmark = Benchmark {
+/// Row of the table of benchmarks.
+pub const BENCHMARK: BenchmarkModule = BenchmarkModule {
     name: records::REPLAY,
     title: "Replay",
     commands: &[Command {
         name: "replay",
         about: "Replay the MPI-IO of a recorded application as a benchmark (start it with mpirun)",
-        after_help: cli::REPLAY,
+        after_help: cli::REPLAY_HELP,
         options: cli::ReplayArgs::augment_args,
-        translate: as_typed,
-        run: |options| command::run(&typed(options)?),
+        translate: keep_arguments,
+        run: |options| command::run(&parse_options(options)?),
         measures: true,
-        of_this_host: false,
+        is_host_specific: false,
     }],
-    formats: &[Format {
-        word: "svg",
-        help: "picture of all FILEs together: bandwidth per process over processes, recorded beside replayed (replay)",
-        of: "is the picture of replays: bandwidth per process over processes",
+    formats: &[ReportFormat {
+        name: "svg",
+        help: "picture of all FILEs together: bandwidth per process over processes, recorded and replayed (replay)",
+        refusal: "is the picture of replays: bandwidth per process over processes",
     }],
     schema: frame_report::schema::<records::ReplayResult>,
     journal: frame_report::journal::<records::ReplayResult>,

@@ -1,13 +1,13 @@
-//! Plain records of a replay: what the profile holds, what was left out, what each pass took and what came of it. Rates and ratios
-//! are derived when shown ([`crate::replay::values`]).
+//! Plain records of a replay: content of the profile, omitted calls, results of each repetition. Rates and ratios are derived when shown
+//! ([`crate::replay::values`]).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::{run_record, Machine, MachineShare, Outcome, StorageRecord};
+use crate::frame::records::{run_record, InterferenceRecord, MachineRecord, RunOutcome, StorageRecord};
 use crate::replay::config::ReplayConfig;
-use crate::replay::plan::left_out::LeftOut;
-use crate::replay::plan::{Both, CallClass};
+use crate::replay::plan::omission::OmittedCalls;
+use crate::replay::plan::{CallClass, TallyPair};
 
 /// Value of the field `benchmark` in the files of a replay.
 pub const REPLAY: &str = "replay";
@@ -15,47 +15,47 @@ pub const REPLAY: &str = "replay";
 /// A file of the recorded program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileFacts {
-    /// Its name then. Never opened here.
+    /// Recorded path, which is never opened.
     pub path: String,
-    /// Its size before it was first opened; None: it was not there.
+    /// Size before the first opening; None if it did not exist.
     pub size_bytes: Option<u64>,
-    /// Kind of its file system then; empty: not known.
+    /// Type of its file system; empty if unknown.
     pub fs_type: String,
 }
 
-/// How many processes ended their recording in one way.
+/// Number of processes with one kind of end of recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Ended {
+pub struct RecordingEnd {
     /// `complete`, `aborted`, `cut` or `full`.
     pub end: String,
     /// Processes.
     pub processes: u64,
 }
 
-/// What the profile holds.
+/// Content of the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileFacts {
     /// MPI library of the recorded run, one line.
     pub library: String,
     /// Command line of the recorded program.
     pub command: Vec<String>,
-    /// Start of the recording, Unix time in ns; 0: not known.
+    /// Start of the recording, Unix time in ns; 0 if unknown.
     pub started_unix_ns: u64,
-    /// What the profiler cost a call, in ns; None: not measured.
+    /// Overhead of the profiler per call, in ns; None if not measured.
     pub cost_ns: Option<f64>,
     /// Processes.
     pub processes: u64,
-    /// Hosts they ran on.
+    /// Number of hosts.
     pub hosts: u64,
-    /// How their recordings ended.
-    pub ended: Vec<Ended>,
-    /// Most threads of a process that made calls.
+    /// Ends of the recordings.
+    pub ended: Vec<RecordingEnd>,
+    /// Maximum number of threads of a process that made calls.
     pub threads: u64,
     /// Files.
     pub files: Vec<FileFacts>,
     /// Calls, all processes.
     pub calls: u64,
-    /// Calls that move data, second halves not counted.
+    /// Calls that transfer data, without second halves.
     pub data_calls: u64,
     /// Bytes read, all processes.
     pub read_bytes: u64,
@@ -63,45 +63,45 @@ pub struct ProfileFacts {
     pub written_bytes: u64,
     /// From the first call to the end of the last one.
     pub span_seconds: f64,
-    /// Bytes that the recorded processes fetched from storage; None: not known of all.
+    /// Bytes fetched from storage by the recorded processes; None if unknown for any.
     pub storage_read_bytes: Option<u64>,
-    /// Bytes that the recorded processes sent to storage; None: not known of all.
+    /// Bytes sent to storage by the recorded processes; None if unknown for any.
     pub storage_written_bytes: Option<u64>,
-    /// Calls behind a collective call that other ranks of its file never made: not replayed.
-    pub calls_cut: u64,
-    /// Orderings between ranks that the replay keeps.
+    /// Calls discarded because they follow a collective call that other ranks of the file never made.
+    pub calls_discarded: u64,
+    /// Orderings between ranks that the replay preserves.
     pub orderings: u64,
-    /// Orderings whose earlier call is not in the profile or behind a cut: not kept.
+    /// Orderings lost because the earlier call is not in the profile or discarded.
     pub orderings_lost: u64,
 }
 
-/// What a backend cannot replay.
+/// Calls that a backend omits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BackendLeavings {
+pub struct BackendOmissions {
     /// Backend name.
     pub backend: String,
-    /// By function and reason; empty: it replays everything.
-    pub left_out: Vec<LeftOut>,
+    /// By function and reason; empty if none.
+    pub omitted: Vec<OmittedCalls>,
 }
 
-/// What a replay works with, as far as it is not in the configuration.
+/// Set-up of a replay besides its configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplaySetup {
-    /// Where it runs.
-    pub machine: Machine,
+    /// Hosts and MPI.
+    pub machine: MachineRecord,
     /// File system under --path.
     pub storage: StorageRecord,
     /// Directory of the files.
     pub run_dir: String,
-    /// What is replayed.
+    /// Content of the profile.
     pub profile: ProfileFacts,
-    /// What is left out, for each backend.
-    pub leavings: Vec<BackendLeavings>,
-    /// Space the files need at most.
+    /// Omitted calls of each backend.
+    pub omissions: Vec<BackendOmissions>,
+    /// Upper limit of the space for files.
     pub space_bytes: u64,
-    /// Memory for data of the rank that needs most.
+    /// Memory for data, maximum over the ranks.
     pub data_bytes: u64,
-    /// Smallest step of the clock seen.
+    /// Smallest observed step of the clock.
     pub clock_resolution_ns: f64,
     /// One reading of the clock.
     pub clock_read_ns: f64,
@@ -109,92 +109,92 @@ pub struct ReplaySetup {
     pub barrier_ns: f64,
 }
 
-/// How a pass ended.
+/// Outcome of a repetition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "by", content = "reason")]
-pub enum PassEnd {
-    /// All its calls were made.
+pub enum RepetitionStatus {
+    /// All calls were made.
     Complete,
-    /// A signal came; the sums are those of the calls that were made.
+    /// Interrupted by a signal; the sums are those of the calls made before.
     Interrupted,
-    /// Its backend cannot work here, for this reason; it has no sums. Found out before the first pass.
+    /// The backend is unavailable, for this reason, as determined before the first repetition; without sums.
     NotRun(String),
-    /// It failed before or between its calls, with rank and message; it has no sums. What to do about it is in `errors`.
+    /// An error before or between calls, with rank and message; without sums. The next step is in `errors`.
     Error(String),
 }
 
-/// Calls whose result was not the recorded one, of one kind.
+/// Calls with another result than recorded, of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Difference {
+pub struct ResultDifference {
     /// `error`, `bytes`, `completions` or `answer`.
     pub kind: String,
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// The first of them, of the lowest rank: rank.
+    /// Rank of the first of them (lowest rank).
     pub rank: u32,
-    /// Its begin in the profile.
+    /// Begin of that call in the profile.
     pub begin_ns: u64,
-    /// Its function, without `MPI_`.
+    /// Function of that call, without `MPI_`.
     pub function: String,
-    /// As recorded, in words.
+    /// Recorded result, in words.
     pub recorded: String,
-    /// As replayed, in words.
+    /// Replayed result, in words.
     pub replayed: String,
 }
 
-/// One pass through all calls with one backend.
+/// One execution of all calls with one backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PassRecord {
+pub struct ProfileRepetition {
     /// Backend name.
     pub backend: String,
-    /// Number of the pass, from 1.
-    pub pass: u64,
-    /// How it ended.
-    pub ended: PassEnd,
+    /// Number of the repetition, from 1.
+    pub repetition: u64,
+    /// Outcome.
+    pub ended: RepetitionStatus,
     /// Calls made, all ranks.
     pub calls: u64,
     /// Of these, calls with the recorded result.
     pub calls_as_recorded: u64,
-    /// The others by kind.
-    pub differences: Vec<Difference>,
-    /// From the first call to the end of the last one, pauses for reading and comparing not counted.
+    /// The other calls by kind.
+    pub differences: Vec<ResultDifference>,
+    /// From the first call to the end of the last one, without pauses for reading and comparing.
     pub span_seconds: f64,
     /// Bytes of reads that were compared.
     pub bytes_checked: u64,
-    /// Bytes of reads that nobody can compare: the profile does not say what they are.
+    /// Bytes of reads that cannot be compared, because the profile does not contain their origin.
     pub bytes_unknown: u64,
-    /// Of those compared, bytes that were wrong.
+    /// Wrong bytes among the compared ones.
     pub bytes_wrong: u64,
-    /// Times that a call waited for one of another rank that had not ended yet.
+    /// Number of waits for calls of other ranks.
     pub waits: u64,
-    /// How long, summed over the ranks.
-    pub waited_seconds: f64,
-    /// Largest time by which a call began behind its deadline, in the paces that have some.
+    /// Their duration, summed over the ranks.
+    pub wait_seconds: f64,
+    /// Maximum delay of a call after its deadline, in paces with deadlines.
     pub late_seconds: Option<f64>,
-    /// Bytes the kernel fetched from storage for the ranks between the first and the last call; None: not known.
+    /// Bytes fetched from storage for the ranks between the first and the last call; None if unknown.
     pub storage_read_bytes: Option<u64>,
-    /// Bytes sent to storage; None: not known.
+    /// Bytes sent to storage; None if unknown.
     pub storage_written_bytes: Option<u64>,
-    /// Bytes of the files that were in the page cache before the first call; None: not known.
+    /// Bytes of the files in the page cache before the first call; None if unknown.
     pub resident_before_bytes: Option<u64>,
     /// Bytes of the files before the first call.
     pub prefilled_bytes: u64,
-    /// Memory allocations inside the clock, all ranks: those of MPI are not counted.
+    /// Memory allocations in the timed region, all ranks, without those of MPI.
     pub allocations_in_clock: u64,
-    /// Who had the CPUs; None: not watched.
-    pub machine: Option<MachineShare>,
-    /// Time of the pass with files made, calls made ready, data compared, files removed.
+    /// Interference; None if not observed.
+    pub interference: Option<InterferenceRecord>,
+    /// Duration of the repetition, including creation of files, preparation of calls, comparison and removal of files.
     pub real_seconds: f64,
 }
 
-impl PassRecord {
-    /// A pass in which no call was made.
+impl ProfileRepetition {
+    /// A repetition without calls.
     #[must_use]
-    pub fn empty(backend: &str, pass: u64) -> Self {
+    pub fn empty(backend: &str, repetition: u64) -> Self {
         Self {
             backend: backend.to_owned(),
-            pass,
-            ended: PassEnd::Complete,
+            repetition,
+            ended: RepetitionStatus::Complete,
             calls: 0,
             calls_as_recorded: 0,
             differences: Vec::new(),
@@ -203,122 +203,122 @@ impl PassRecord {
             bytes_unknown: 0,
             bytes_wrong: 0,
             waits: 0,
-            waited_seconds: 0.0,
+            wait_seconds: 0.0,
             late_seconds: None,
             storage_read_bytes: None,
             storage_written_bytes: None,
             resident_before_bytes: None,
             prefilled_bytes: 0,
             allocations_in_clock: 0,
-            machine: None,
+            interference: None,
             real_seconds: 0.0,
         }
     }
 }
 
-/// The calls of one file and class in one pass, summed over the ranks.
+/// Calls of one file and class in one repetition, summed over the ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassRecord {
     /// Backend name.
     pub backend: String,
-    /// Number of the pass, from 1.
-    pub pass: u64,
-    /// Number of the file, from 1; None: of no file.
+    /// Number of the repetition, from 1.
+    pub repetition: u64,
+    /// Number of the file, from 1; None for calls without a file.
     pub file: Option<u64>,
     /// Class.
     pub class: CallClass,
-    /// Ranks that made such calls.
+    /// Number of ranks with such calls.
     pub processes: u64,
-    /// Then and now.
+    /// Recorded and replayed totals.
     #[serde(flatten)]
-    pub both: Both,
+    pub both: TallyPair,
 }
 
-/// The calls of one process and class in one pass, summed over the files.
+/// Calls of one process and class in one repetition, summed over the files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessRecord {
     /// Backend name.
     pub backend: String,
-    /// Number of the pass, from 1.
-    pub pass: u64,
+    /// Number of the repetition, from 1.
+    pub repetition: u64,
     /// World rank.
     pub rank: u64,
     /// Class.
     pub class: CallClass,
-    /// Then and now.
+    /// Recorded and replayed totals.
     #[serde(flatten)]
-    pub both: Both,
+    pub both: TallyPair,
 }
 
-/// Bytes that were not what the profile says must be there.
+/// Bytes that differ from those expected by the profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayCorruption {
     /// Backend name.
     pub backend: String,
-    /// Number of the pass, from 1.
-    pub pass: u64,
-    /// Rank that read.
+    /// Number of the repetition, from 1.
+    pub repetition: u64,
+    /// Reading rank.
     pub rank: u64,
     /// Function, without `MPI_`.
     pub function: String,
     /// Begin of the call in the profile.
     pub begin_ns: u64,
-    /// Number of the file, from 1; None: not known.
+    /// Number of the file, from 1; None if unknown.
     pub file: Option<u64>,
-    /// First wrong byte in the file; None: not known (shared pointers).
+    /// First wrong byte in the file; None if unknown (shared pointers).
     pub offset_bytes: Option<u64>,
     /// First wrong byte in the data of the call.
     pub data_offset_bytes: u64,
-    /// Byte expected there.
+    /// Expected byte.
     pub expected: u8,
-    /// Byte found.
-    pub found: u8,
-    /// Whose data it should be: `rank 1, call 12345`, `the file as it was`, `a hole`.
+    /// Actual byte.
+    pub actual: u8,
+    /// Origin of the expected byte: `rank 1, call at 12345 ns`, `never written: zeros`, ....
     pub expected_from: String,
-    /// What it looks like: `one bit flipped`, `hole (zeros)`, `never delivered`, ...
-    pub looks_like: String,
-    /// Wrong bytes found by this rank in this pass.
+    /// Diagnosis: `one bit flipped`, `hole (zeros)`, `never delivered`, ...
+    pub diagnosis: String,
+    /// Wrong bytes of this rank in this repetition.
     pub bytes_wrong: u64,
 }
 
-/// The end of a replay.
+/// End of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayEnding {
-    /// How.
-    pub outcome: Outcome,
-    /// From the first file made to the last one removed.
+    /// Outcome.
+    pub outcome: RunOutcome,
+    /// From the creation of the first file to the removal of the last one.
     pub real_seconds: f64,
-    /// Of that, making files before the calls.
+    /// Of that, creation of files before the calls.
     pub prefill_seconds: f64,
-    /// Of that, reading the profile and making calls ready, slowest rank.
+    /// Of that, reading the profile and preparing calls, slowest rank.
     pub prepare_seconds: f64,
     /// Of that, comparing data, slowest rank.
     pub verify_seconds: f64,
-    /// Time to remove the run directory, after everything.
+    /// Removal of the run directory at the end.
     pub cleanup_seconds: f64,
     /// Largest resident memory of a rank (VmHWM).
     pub rank_memory_high_water_bytes: u64,
 }
 
 run_record! {
-    /// Everything about one replay.
+    /// Complete result of a replay.
     result ReplayResult of REPLAY named benchmark,
     /// One line of the journal of a replay.
     line ReplayLine,
     start {
-        /// What was asked.
+        /// Configuration.
         config: ReplayConfig,
-        /// With what.
+        /// Set-up.
         setup: ReplaySetup,
     }
     records {
-        /// Passes in the order they ran.
-        passes: Vec<PassRecord> = Pass(Box<PassRecord>),
-        /// Sums of the passes by file and class.
+        /// Repetitions in the order of their execution.
+        repetitions: Vec<ProfileRepetition> = Repetition(Box<ProfileRepetition>),
+        /// Totals of the repetitions by file and class.
         classes: Vec<ClassRecord> = Class(ClassRecord),
-        /// Sums of the passes by process and class.
+        /// Totals of the repetitions by process and class.
         processes: Vec<ProcessRecord> = Process(ProcessRecord),
-        /// Corruption found.
+        /// Corruptions.
         corruptions: Vec<ReplayCorruption> = Corruption(ReplayCorruption),
     }
     ending ReplayEnding cleaned up in cleanup_seconds,
@@ -326,10 +326,11 @@ run_record! {
 
 impl ReplayResult {
     fn has_wrong_data(&self) -> bool {
-        self.passes.iter().any(|pass| pass.bytes_wrong > 0)
+        self.repetitions.iter().any(|repetition| repetition.bytes_wrong > 0)
     }
 
     fn nothing_was_run(&self) -> bool {
-        !self.passes.is_empty() && self.passes.iter().all(|pass| matches!(pass.ended, PassEnd::NotRun(_)))
+        !self.repetitions.is_empty()
+            && self.repetitions.iter().all(|repetition| matches!(repetition.ended, RepetitionStatus::NotRun(_)))
     }
 }

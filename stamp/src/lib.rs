@@ -1,61 +1,60 @@
-//! The data: every 8-byte word of every file is defined by (seed, generation, rank, position).
+//! Data of files: every 8-byte word of every file is defined by (seed, generation, rank, position).
 //!
-//! The word is an invertible mix of a key and the word's index, so a wrong word can be asked where it comes from.
+//! The word is an invertible mix of a key and the word's index, so that the origin of a wrong word can be computed.
 //!
-//! # Why it is so
+//! # Design
 //!
-//! - **A window, not a fill.** The stream repeats after a period R. One period, and behind it the beginning of the next one as long
-//!   as the largest call, are laid out before the clock. The bytes of any access are then the window at `p mod R`: nothing is filled
-//!   or copied, and the window is aligned whenever the position is.
-//! - **R is 4096 times a prime,** larger than its share of the caches. Pages stay aligned, nothing larger than a page lines up with the
-//!   period, and the memory is cold, as in a program that computes between its writes.
-//! - **One ring for writing and reading.** Reads land in the same windows, poisoned before the pattern; the next write refills it.
-//! - **Diagnosis.** `mix` can be inverted, so a report says *one bit flipped*, *hole*, *stale*, *data of rank 4*, *of the same rank
-//!   from another place*, or *never delivered*.
+//! - **Windows instead of fills.** The stream repeats after a period R. One period, followed by the beginning of the next one up to the
+//!   length of the largest call, is generated before the timed loops. The bytes of any access are then the window at `p mod R`:
+//!   nothing is filled or copied, and the window is aligned whenever the position is.
+//! - **R is 4096 times a prime,** larger than its share of the caches. Pages stay aligned, no unit larger than a page is aligned with
+//!   the period, and the memory is cache-cold, as in an application that computes between its writes.
+//! - **One transfer buffer for writing and reading.** Reads use the same windows, poisoned before the pattern; the next write refills it.
+//! - **Diagnosis.** `mix` is invertible, so a report can state *one bit flipped*, *hole*, *stale*, *data of rank 4*, *of the same rank
+//!   from another location*, or *never delivered*.
 //!
-//! Blind spots: data displaced by a multiple of R within one rank's stream equals the right data. A read that claims to have
-//! delivered and did not is seen in the first period of a pattern only, unless the memory is poisoned again: later it holds the right words
-//! from the lap before.
+//! Blind spots: data displaced by a multiple of R within the stream of one rank equals the correct data. A read that reports success
+//! without delivering data is detected only in the first period of a pattern, unless the memory is poisoned again: later the memory
+//! contains the correct words of the previous period.
 #![forbid(unsafe_code)]
 
-/// Which writing made the data.
+/// Generation of the data: the write that produced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
     /// Initial write.
     First,
     /// Rewrite.
     Second,
-    /// A later writing of the same places, counted from 1.
+    /// A later write of the same locations, counted from 1.
     Later(u32),
 }
 
 impl Generation {
-    /// Earlier and other writings whose data may be found in its place, in words.
-    fn others(self) -> Vec<(Self, &'static str)> {
+    /// Other generations whose data may appear instead, with their names.
+    fn other_generations(self) -> Vec<(Self, &'static str)> {
         match self {
             Self::First => vec![(Self::Second, "rewrite")],
             Self::Second => vec![(Self::First, "first write, stale")],
             Self::Later(own) => {
-                let before = (own.saturating_sub(REPEATS_LOOKED_AT).max(1)..own).rev();
+                let before = (own.saturating_sub(MAX_EARLIER_REPETITIONS).max(1)..own).rev();
                 [(Self::First, "first write, stale"), (Self::Second, "rewrite, stale")]
                     .into_iter()
-                    .chain(before.map(|n| (Self::Later(n), "repeat before, stale")))
+                    .chain(before.map(|n| (Self::Later(n), "previous repetition, stale")))
                     .collect()
             }
         }
     }
 }
 
-/// Earlier writings that a wrong word is compared with.
-const REPEATS_LOOKED_AT: u32 = 64;
+/// Number of earlier repetitions that a wrong word is compared with.
+const MAX_EARLIER_REPETITIONS: u32 = 64;
 
-/// What the memory of a read holds before the read: no word of any stream is likely to be this.
+/// Fill pattern of the memory before a read; no stream is likely to contain such a word.
 pub const POISON_BYTE: u8 = 0xBD;
 const POISON: u64 = u64::from_le_bytes([POISON_BYTE; 8]);
 
-/// Step of the key from one word to the next: 2^64 over the golden ratio.
+/// Increment of the key from one word to the next: 2^64 divided by the golden ratio.
 pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Multiplicative inverse of `GOLDEN` modulo 2^64.
 const GOLDEN_INVERSE: u64 = inverse(GOLDEN);
 const MUL1: u64 = 0xBF58_476D_1CE4_E5B9;
 const MUL2: u64 = 0x94D0_49BB_1331_11EB;
@@ -89,12 +88,12 @@ const fn unmix(z: u64) -> u64 {
 
 /// One rank's stream of words of one generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stream {
+pub struct StampStream {
     key: u64,
     period_words: u64,
 }
 
-impl Stream {
+impl StampStream {
     /// The stream of `rank`, repeating after `period_bytes` (a multiple of 8).
     #[must_use]
     pub fn new(seed: u64, generation: Generation, rank: u64, period_bytes: u64) -> Self {
@@ -107,50 +106,49 @@ impl Stream {
         Self { key, period_words: period_bytes / 8 }
     }
 
-    /// The stream with this key, of this many words: for data that is not the stream of one rank.
+    /// Stream with this key and number of words: for data that is not the stream of one rank.
     #[must_use]
     pub fn keyed(key: u64, period_words: u64) -> Self {
         Self { key, period_words }
     }
 
-    /// The word of this index, whatever the period.
+    /// Word at an index, without regard to the period.
     #[inline]
     #[must_use]
-    pub fn at(self, index: u64) -> u64 {
+    pub fn word_at(self, index: u64) -> u64 {
         mix(self.key.wrapping_add(index.wrapping_mul(GOLDEN)))
     }
 
-    /// The word at byte position `position` (a multiple of 8) of the stream.
+    /// Word at byte position `position` (a multiple of 8) of the stream.
     #[must_use]
-    pub fn word(self, position: u64) -> u64 {
-        self.at((position / 8) % self.period_words)
+    pub fn word_at_position(self, position: u64) -> u64 {
+        self.word_at((position / 8) % self.period_words)
     }
 
-    /// The byte position within the period at which this stream has `word`, if it has it anywhere.
+    /// Byte position of `word` within the period, if the stream contains it.
     #[must_use]
-    pub fn find(self, word: u64) -> Option<u64> {
+    pub fn position_of(self, word: u64) -> Option<u64> {
         let index = unmix(word).wrapping_sub(self.key).wrapping_mul(GOLDEN_INVERSE);
         (index < self.period_words).then(|| index * 8)
     }
 
-    /// Lays the stream out from position 0 on; `bytes` may be longer than the period.
+    /// Fills `bytes` with the stream from position 0; `bytes` may be longer than the period.
     pub fn fill(self, bytes: &mut [u8]) {
         let mut index = 0;
         for word in bytes.chunks_exact_mut(8) {
-            word.copy_from_slice(&self.at(index).to_le_bytes());
+            word.copy_from_slice(&self.word_at(index).to_le_bytes());
             index = if index + 1 == self.period_words { 0 } else { index + 1 };
         }
     }
 
-    /// Compares `bytes` with the stream from `position` on. Returns the number of wrong words and the byte index of
-    /// the first one.
+    /// Compares `bytes` with the stream from `position` on. Returns the number of wrong words and the byte index of the first one.
     #[must_use]
     pub fn compare(self, bytes: &[u8], position: u64) -> (u64, Option<usize>) {
         let mut index = (position / 8) % self.period_words;
         let mut wrong = 0_u64;
         let mut first = None;
         for (n, word) in bytes.chunks_exact(8).enumerate() {
-            if to_word(word) != self.at(index) {
+            if to_word(word) != self.word_at(index) {
                 wrong += 1;
                 first.get_or_insert(n * 8);
             }
@@ -169,16 +167,16 @@ pub fn to_word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Facts for the diagnosis of a wrong word.
+/// Context for the diagnosis of a wrong word.
 #[derive(Clone, Copy, Debug)]
-pub struct Suspects {
+pub struct WordContext {
     /// Seed of the run.
     pub seed: u64,
     /// Ranks of the partition.
     pub ranks: u64,
-    /// Rank whose word it should be.
+    /// Rank of the expected word.
     pub rank: u64,
-    /// Generation it should be of.
+    /// Generation of the expected word.
     pub generation: Generation,
     /// Period of the streams.
     pub period_bytes: u64,
@@ -186,13 +184,13 @@ pub struct Suspects {
     pub position: u64,
 }
 
-/// What a wrong word looks like, in words for the report.
+/// Diagnosis of a wrong word as text for the report.
 #[must_use]
-pub fn diagnose(found: u64, s: &Suspects) -> String {
-    let stream = |generation, rank| Stream::new(s.seed, generation, rank, s.period_bytes);
-    let expected = stream(s.generation, s.rank).word(s.position);
+pub fn diagnose(found: u64, s: &WordContext) -> String {
+    let stream = |generation, rank| StampStream::new(s.seed, generation, rank, s.period_bytes);
+    let expected = stream(s.generation, s.rank).word_at_position(s.position);
     if found == POISON {
-        return "never delivered: the memory still holds what was there before the read".into();
+        return "never delivered: the memory is unchanged by the read".into();
     }
     if found == 0 {
         return "hole (zeros)".into();
@@ -200,32 +198,32 @@ pub fn diagnose(found: u64, s: &Suspects) -> String {
     if (found ^ expected).count_ones() == 1 {
         return "one bit flipped".into();
     }
-    let others = s.generation.others();
+    let others = s.generation.other_generations();
     for (other, name) in &others {
-        if let Some(at) = stream(*other, s.rank).find(found) {
-            return format!("data of the {name}{}", elsewhere(at, s));
+        if let Some(at) = stream(*other, s.rank).position_of(found) {
+            return format!("data of the {name}{}", displacement_text(at, s));
         }
     }
-    if let Some(at) = stream(s.generation, s.rank).find(found) {
-        return format!("data of the same rank{}", elsewhere(at, s));
+    if let Some(at) = stream(s.generation, s.rank).position_of(found) {
+        return format!("data of the same rank{}", displacement_text(at, s));
     }
-    // A handful of multiplications per rank: also for very large partitions quicker than a disk access.
+    // A few multiplications per rank: faster than a disk access even for very large partitions.
     for rank in (0..s.ranks).filter(|r| *r != s.rank) {
         for generation in [s.generation].into_iter().chain(others.iter().map(|(other, _)| *other)) {
-            if let Some(at) = stream(generation, rank).find(found) {
-                return format!("data of rank {rank}{}", elsewhere(at, s));
+            if let Some(at) = stream(generation, rank).position_of(found) {
+                return format!("data of rank {rank}{}", displacement_text(at, s));
             }
         }
     }
     format!("unknown data, {} bits differ", (found ^ expected).count_ones())
 }
 
-fn elsewhere(at: u64, s: &Suspects) -> String {
+fn displacement_text(at: u64, s: &WordContext) -> String {
     let expected = s.position % s.period_bytes;
     if at == expected {
         String::new()
     } else {
-        format!(" from another place ({:+} bytes in the stream)", at as i128 - i128::from(expected))
+        format!(" from another location ({:+} bytes in the stream)", at as i128 - i128::from(expected))
     }
 }
 
@@ -236,8 +234,8 @@ mod tests {
 
     const PERIOD: u64 = 4096 * 257;
 
-    fn suspects() -> Suspects {
-        Suspects { seed: 7, ranks: 5, rank: 2, generation: Generation::Second, period_bytes: PERIOD, position: 4096 }
+    fn suspects() -> WordContext {
+        WordContext { seed: 7, ranks: 5, rank: 2, generation: Generation::Second, period_bytes: PERIOD, position: 4096 }
     }
 
     #[test]
@@ -250,17 +248,17 @@ mod tests {
 
     #[test]
     fn the_layout_repeats_after_the_period() {
-        let stream = Stream::new(1, Generation::First, 0, PERIOD);
+        let stream = StampStream::new(1, Generation::First, 0, PERIOD);
         let mut bytes = vec![0; (PERIOD + 8192) as usize];
         stream.fill(&mut bytes);
         assert_eq!(bytes[..8192], bytes[PERIOD as usize..]);
         assert_eq!(stream.compare(&bytes, 0), (0, None));
-        assert_eq!(to_word(&bytes[800..]), stream.word(PERIOD * 3 + 800));
+        assert_eq!(to_word(&bytes[800..]), stream.word_at_position(PERIOD * 3 + 800));
     }
 
     #[test]
-    fn every_wrong_word_is_counted_and_the_first_is_told() {
-        let stream = Stream::new(1, Generation::First, 0, 4096);
+    fn every_wrong_word_is_counted_and_the_first_is_returned() {
+        let stream = StampStream::new(1, Generation::First, 0, 4096);
         let mut bytes = vec![0; 4096];
         stream.fill(&mut bytes);
         for at in (0..4096).rev() {
@@ -272,38 +270,38 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_named() {
+    fn wrong_words_are_diagnosed() {
         let s = suspects();
-        let right = Stream::new(7, Generation::Second, 2, PERIOD).word(4096);
+        let right = StampStream::new(7, Generation::Second, 2, PERIOD).word_at_position(4096);
         assert_eq!(diagnose(right ^ 64, &s), "one bit flipped");
         assert_eq!(diagnose(0, &s), "hole (zeros)");
         assert!(diagnose(POISON, &s).starts_with("never delivered"));
-        let stale = Stream::new(7, Generation::First, 2, PERIOD).word(4096);
+        let stale = StampStream::new(7, Generation::First, 2, PERIOD).word_at_position(4096);
         assert_eq!(diagnose(stale, &s), "data of the first write, stale");
-        let again = Suspects { generation: Generation::Later(3), ..s };
+        let again = WordContext { generation: Generation::Later(3), ..s };
         for (generation, name) in [
             (Generation::First, "data of the first write, stale"),
             (Generation::Second, "data of the rewrite, stale"),
-            (Generation::Later(2), "data of the repeat before, stale"),
+            (Generation::Later(2), "data of the previous repetition, stale"),
         ] {
-            assert_eq!(diagnose(Stream::new(7, generation, 2, PERIOD).word(4096), &again), name);
+            assert_eq!(diagnose(StampStream::new(7, generation, 2, PERIOD).word_at_position(4096), &again), name);
         }
-        let other = Stream::new(7, Generation::Second, 4, PERIOD).word(4096);
+        let other = StampStream::new(7, Generation::Second, 4, PERIOD).word_at_position(4096);
         assert_eq!(diagnose(other, &s), "data of rank 4");
-        let moved = Stream::new(7, Generation::Second, 2, PERIOD).word(4096 - 512);
-        assert_eq!(diagnose(moved, &s), "data of the same rank from another place (-512 bytes in the stream)");
+        let moved = StampStream::new(7, Generation::Second, 2, PERIOD).word_at_position(4096 - 512);
+        assert_eq!(diagnose(moved, &s), "data of the same rank from another location (-512 bytes in the stream)");
     }
 
     proptest! {
         #[test]
         fn streams_differ_in_every_argument(seed: u64, rank in 0_u64..1000, position in 0_u64..100_000) {
             let position = position * 8;
-            let word = |seed, generation, rank| Stream::new(seed, generation, rank, PERIOD).word(position);
+            let word = |seed, generation, rank| StampStream::new(seed, generation, rank, PERIOD).word_at_position(position);
             let here = word(seed, Generation::First, rank);
             prop_assert_ne!(here, word(seed, Generation::Second, rank));
             prop_assert_ne!(here, word(seed, Generation::First, rank + 1));
             prop_assert_ne!(here, word(seed ^ 1, Generation::First, rank));
-            prop_assert_eq!(Stream::new(seed, Generation::First, rank, PERIOD).find(here), Some(position % PERIOD));
+            prop_assert_eq!(StampStream::new(seed, Generation::First, rank, PERIOD).position_of(here), Some(position % PERIOD));
         }
     }
 }

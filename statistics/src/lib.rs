@@ -1,9 +1,9 @@
-//! How sure a measured number is: 95 % intervals of numbers that were measured repeatedly, of ratios of rates that were measured in turns, and
-//! of a mean of many cells of which each was measured a few times. Pure functions of numbers.
+//! Confidence intervals (95 %) of repeated measurements, of ratios of rates measured in turns, and of a mean of many cells with few
+//! measurements each. Pure functions.
 #![forbid(unsafe_code)]
 
 pub mod bootstrap;
-pub mod repeated;
-pub mod repeats;
-pub mod simulated;
+pub mod mean;
+pub mod repetitions;
+pub mod simulation;
 pub mod student;

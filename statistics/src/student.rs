@@ -1,13 +1,13 @@
-//! Student's t distribution: how often chance alone is that far off.
+//! Student's t distribution.
 
 use statrs::function::beta::checked_beta_reg;
 
-/// Halvings of the interval that a quantile is looked for in: eleven digits.
-const HALVINGS: u32 = 40;
+/// Bisection steps of a quantile: eleven digits.
+const BISECTION_STEPS: u32 = 40;
 
-/// Probability that |t| is at least this with so many degrees of freedom; 1 for 0, 0 for infinity.
+/// Probability of at least this |t| with `degrees` degrees of freedom; 1 for 0, 0 for infinity.
 #[must_use]
-pub fn two_sided(t: f64, degrees: f64) -> f64 {
+pub fn two_sided_probability(t: f64, degrees: f64) -> f64 {
     if t.is_nan() || degrees.is_nan() || degrees <= 0.0 {
         return 1.0;
     }
@@ -15,20 +15,20 @@ pub fn two_sided(t: f64, degrees: f64) -> f64 {
     if square.is_infinite() {
         return 0.0;
     }
-    // Nothing is known of degrees that are no number.
+    // Infinite degrees of freedom are an error there: the probability is then 1.
     checked_beta_reg(degrees / 2.0, 0.5, degrees / (degrees + square)).map_or(1.0, |share| share.clamp(0.0, 1.0))
 }
 
-/// The t that chance reaches with this probability, both sides together.
+/// Quantile of |t|: the value that is exceeded with this probability, both sides together.
 #[must_use]
-pub fn quantile(probability: f64, degrees: f64) -> f64 {
+pub fn two_sided_quantile(probability: f64, degrees: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    while two_sided(high, degrees) > probability && high < 1e100 {
+    while two_sided_probability(high, degrees) > probability && high < 1e100 {
         high *= 2.0;
     }
-    for _ in 0..HALVINGS {
+    for _ in 0..BISECTION_STEPS {
         let middle = (low + high) / 2.0;
-        if two_sided(middle, degrees) > probability {
+        if two_sided_probability(middle, degrees) > probability {
             low = middle;
         } else {
             high = middle;
@@ -53,30 +53,37 @@ mod tests {
             (0.05, 120.0, 1.980),
             (0.01, 1e6, 2.576),
         ] {
-            let found = quantile(probability, degrees);
+            let found = two_sided_quantile(probability, degrees);
             assert!((found - expected).abs() < 1e-3, "{probability} {degrees}: {found}");
         }
     }
 
     #[test]
-    fn the_ends_are_what_they_are() {
-        assert_eq!([two_sided(0.0, 3.0), two_sided(f64::INFINITY, 3.0), two_sided(f64::NAN, 3.0)], [1.0, 0.0, 1.0]);
-        assert_eq!(two_sided(2.0, 0.0), 1.0, "nothing is known without a degree of freedom");
-        assert_eq!(two_sided(2.0, f64::INFINITY), 1.0, "nor with so many");
-        // With one degree it is the distribution of Cauchy: a half beyond 1.
-        assert!((two_sided(1.0, 1.0) - 0.5).abs() < 1e-12);
+    fn limits_are_exact() {
+        assert_eq!(
+            [
+                two_sided_probability(0.0, 3.0),
+                two_sided_probability(f64::INFINITY, 3.0),
+                two_sided_probability(f64::NAN, 3.0)
+            ],
+            [1.0, 0.0, 1.0]
+        );
+        assert_eq!(two_sided_probability(2.0, 0.0), 1.0, "1 without degrees of freedom");
+        assert_eq!(two_sided_probability(2.0, f64::INFINITY), 1.0, "1 with infinite degrees of freedom");
+        // One degree of freedom is the Cauchy distribution: a half is beyond 1.
+        assert!((two_sided_probability(1.0, 1.0) - 0.5).abs() < 1e-12);
     }
 
     proptest! {
         #[test]
-        fn a_quantile_leads_back(probability in 1e-6..0.999_f64, degrees in 1.0..500.0_f64) {
-            let back = two_sided(quantile(probability, degrees), degrees);
+        fn a_quantile_is_inverted_by_its_probability(probability in 1e-6..0.999_f64, degrees in 1.0..500.0_f64) {
+            let back = two_sided_probability(two_sided_quantile(probability, degrees), degrees);
             prop_assert!((back / probability - 1.0).abs() < 1e-6, "{back}");
         }
 
         #[test]
-        fn farther_is_rarer(t in 0.0..50.0_f64, more in 0.001..5.0_f64, degrees in 1.0..200.0_f64) {
-            prop_assert!(two_sided(t + more, degrees) <= two_sided(t, degrees));
+        fn probability_falls_with_distance(t in 0.0..50.0_f64, more in 0.001..5.0_f64, degrees in 1.0..200.0_f64) {
+            prop_assert!(two_sided_probability(t + more, degrees) <= two_sided_probability(t, degrees));
         }
     }
 }

@@ -76,15 +76,15 @@ fn nowhere(dir: &str, words: &[&str], allowed: impl Fn(&Path) -> bool) {
 }
 
 /// The benchmarks.
-const ROOMS: [&str; 4] = ["b_eff_io", "b_eff", "imb_io", "replay"];
+const MODULES: [&str; 4] = ["b_eff_io", "b_eff", "imb_io", "replay"];
 
 /// Every folder below src/ is the frame, a room, or without a benchmark.
 #[test]
-fn every_folder_is_a_room_or_the_frame() {
+fn every_folder_is_a_benchmark_module_or_the_frame() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for entry in fs::read_dir(src).unwrap().map(Result::unwrap).filter(|e| e.path().is_dir()) {
         let name = entry.file_name().into_string().unwrap();
-        assert!(ROOMS.contains(&name.as_str()) || ["frame", "cli", "commands"].contains(&name.as_str()), "{name}");
+        assert!(MODULES.contains(&name.as_str()) || ["frame", "cli", "commands"].contains(&name.as_str()), "{name}");
     }
 }
 
@@ -94,11 +94,11 @@ fn the_frame_names_no_benchmark() {
 }
 
 #[test]
-fn the_frame_knows_no_room_and_no_room_another() {
+fn the_frame_uses_no_benchmark_module_and_no_module_another() {
     let outside = ["crate::benchmarks", "crate::cli", "crate::commands"].map(str::to_owned);
-    for place in ["frame"].into_iter().chain(ROOMS) {
-        let others = ROOMS.iter().filter(|room| **room != place);
-        let forbidden: Vec<String> = others.map(|room| format!("crate::{room}::")).chain(outside.clone()).collect();
+    for place in ["frame"].into_iter().chain(MODULES) {
+        let others = MODULES.iter().filter(|module| **module != place);
+        let forbidden: Vec<String> = others.map(|module| format!("crate::{module}::")).chain(outside.clone()).collect();
         for (path, text) in texts(&format!("src/{place}")) {
             for path_used in paths(&text) {
                 let wrong = forbidden.iter().find(|word| format!("{path_used}::").starts_with(*word));
@@ -147,11 +147,14 @@ fn data_flows_one_way() {
     let mut upwards = Vec::new();
     let edges: Edges = modules("src").edges();
     for (name, uses) in &edges {
-        let Some((room, part)) = name.split_once("::").filter(|(room, _)| ROOMS.contains(room)) else { continue };
-        let of_room = |used: &str| used.strip_prefix(room)?.strip_prefix("::")?.split("::").next().map(str::to_owned);
+        let Some((module, part)) = name.split_once("::").filter(|(module, _)| MODULES.contains(module)) else {
+            continue;
+        };
+        let of_module =
+            |used: &str| used.strip_prefix(module)?.strip_prefix("::")?.split("::").next().map(str::to_owned);
         let part = part.split("::").next().unwrap();
         let forbidden = UPWARDS.iter().find(|(from, _)| *from == part).map_or(&[][..], |(_, parts)| parts);
-        let wrong = uses.keys().filter(|used| of_room(used).is_some_and(|to| forbidden.contains(&to.as_str())));
+        let wrong = uses.keys().filter(|used| of_module(used).is_some_and(|to| forbidden.contains(&to.as_str())));
         upwards.extend(wrong.map(|used| format!("{name} uses {used}")));
     }
     assert!(upwards.is_empty(), "against the flow: {upwards:#?}");
@@ -161,17 +164,17 @@ fn data_flows_one_way() {
 fn the_plan_sees_no_file_no_clock_no_mpi() {
     let words =
         ["std::fs", "std::io", "Instant", "SystemTime", "beff_ffi", "::run::", "frame::system", "frame::command"];
-    for room in ROOMS {
-        nowhere(&format!("src/{room}/plan"), &words, |_| false);
+    for module in MODULES {
+        nowhere(&format!("src/{module}/plan"), &words, |_| false);
     }
 }
 
 #[test]
 fn reports_and_values_see_no_clock() {
-    for room in ROOMS.into_iter().chain(["frame"]) {
+    for module in MODULES.into_iter().chain(["frame"]) {
         for part in ["report", "values"] {
             let words = ["Instant", "SystemTime", "Timestamp::now", "beff_ffi"];
-            nowhere(&format!("src/{room}/{part}"), &words, |_| false);
+            nowhere(&format!("src/{module}/{part}"), &words, |_| false);
         }
     }
 }

@@ -52,7 +52,7 @@ fn loops(calls: &[Call]) -> Vec<Loop> {
 
 /// A loop as all ranks made it.
 #[derive(Debug)]
-struct Made {
+struct MadeCalls {
     method: &'static str,
     message_bytes: u64,
     /// Calls of all ranks.
@@ -63,7 +63,7 @@ struct Made {
 }
 
 /// The loops of all ranks: they all make the same barriers.
-fn made(run: &Planted) -> Vec<Made> {
+fn made(run: &Planted) -> Vec<MadeCalls> {
     let by_rank: Vec<Vec<Loop>> = run.ranks.iter().map(|calls| loops(calls)).collect();
     let barriers = by_rank[0].len();
     assert!(by_rank.iter().all(|loops| loops.len() == barriers), "barriers of the ranks differ");
@@ -78,7 +78,7 @@ fn made(run: &Planted) -> Vec<Made> {
         let has = |name: &str| of_ranks.iter().any(|l| l.calls.contains_key(name));
         let (name, method) = *names.iter().find(|(name, _)| has(name))?;
         let own = || of_ranks.iter().filter_map(|l| l.calls.get(name));
-        Some(Made {
+        Some(MadeCalls {
             method,
             message_bytes: own().map(|(_, bytes)| *bytes).max()?,
             calls: own().map(|(calls, _)| *calls).sum(),
@@ -89,7 +89,7 @@ fn made(run: &Planted) -> Vec<Made> {
     .collect()
 }
 
-impl Made {
+impl MadeCalls {
     /// The method, length and iterations of a record.
     fn fits(&self, record: &Value, message_bytes: u64, messages: u64) -> bool {
         let per_iteration = match self.method {
@@ -105,14 +105,14 @@ impl Made {
 
 /// Takes the loop out that a record tells of: the same messages, and the time of the slowest rank.
 #[track_caller]
-fn take(made: &mut Vec<Made>, record: &Value, message_bytes: u64, messages: u64, what: &str) {
+fn take(measured: &mut Vec<MadeCalls>, record: &Value, message_bytes: u64, messages: u64, what: &str) {
     let seconds = record["seconds"].as_f64().unwrap();
-    let off = |m: &Made| (m.slowest_seconds - seconds).abs();
-    let fit = (0..made.len()).filter(|at| made[*at].fits(record, message_bytes, messages));
-    let nearest = fit.min_by(|a, b| off(&made[*a]).total_cmp(&off(&made[*b])));
+    let off = |m: &MadeCalls| (m.slowest_seconds - seconds).abs();
+    let fit = (0..measured.len()).filter(|at| measured[*at].fits(record, message_bytes, messages));
+    let nearest = fit.min_by(|a, b| off(&measured[*a]).total_cmp(&off(&measured[*b])));
     let at = nearest.unwrap_or_else(|| panic!("{what}: no such loop was made: {record}"));
-    assert!(off(&made[at]) < STEP_SECONDS, "{what}: not what the loop took: {record}; nearest {:?}", made[at]);
-    made.remove(at);
+    assert!(off(&measured[at]) < STEP_SECONDS, "{what}: not what the loop took: {record}; nearest {:?}", measured[at]);
+    measured.remove(at);
 }
 
 /// Loops of one repetition: of ping-pong one for each size, of the six rings one for each size and method.
@@ -120,13 +120,13 @@ const LOOPS: usize = 21 + 6 * 21 * 3;
 
 /// Takes out the loops of these records; how many they are.
 #[track_caller]
-fn take_all(made: &mut Vec<Made>, patterns: &[Value]) -> usize {
+fn take_all(measured: &mut Vec<MadeCalls>, patterns: &[Value]) -> usize {
     let mut loops = 0;
     for p in patterns {
         for size in items(&p["sizes"]) {
             let (bytes, messages) = (number(&size["message_bytes"]), number(&p["messages"]));
             for l in items(&size["loops"]) {
-                take(made, l, bytes, messages, &format!("{}, {bytes} bytes", p["pattern"]));
+                take(measured, l, bytes, messages, &format!("{}, {bytes} bytes", p["pattern"]));
                 loops += 1;
             }
         }
@@ -136,23 +136,23 @@ fn take_all(made: &mut Vec<Made>, patterns: &[Value]) -> usize {
 
 #[track_caller]
 fn check(run: &Planted) {
-    let mut made = made(run);
+    let mut measured = made(run);
     let result = &run.result;
     let patterns = items(&result["patterns"]);
     assert_eq!(patterns.len(), 7, "{}", run.run);
-    assert_eq!(take_all(&mut made, patterns), 3 * LOOPS, "{}", run.run);
+    assert_eq!(take_all(&mut measured, patterns), 3 * LOOPS, "{}", run.run);
     // What is measured again is measured in the same way.
-    assert_eq!(take_all(&mut made, items(&result["repeats"])), LOOPS, "{}", run.run);
+    assert_eq!(take_all(&mut measured, items(&result["repetitions"])), LOOPS, "{}", run.run);
     // What is left are the loops of the pilot and of the warm-up, few beside the others.
-    let ring = patterns.iter().find(|p| p["family"] == "ring").unwrap();
+    let buffer = patterns.iter().find(|p| p["family"] == "ring").unwrap();
     let pilot = items(&result["announcement"]["pilot"]);
     assert_eq!(pilot.len(), 3 * 21);
-    let messages = number(&ring["messages"]);
+    let messages = number(&buffer["messages"]);
     let mut differ = 0;
     for l in pilot {
         // The faster of two tries.
         let bytes = number(&l["message_bytes"]);
-        let tries = || made.iter().filter(|m| m.fits(l, bytes, messages)).map(|m| m.slowest_seconds);
+        let tries = || measured.iter().filter(|m| m.fits(l, bytes, messages)).map(|m| m.slowest_seconds);
         let fastest = tries().fold(f64::INFINITY, f64::min);
         differ += u32::from(tries().fold(0.0, f64::max) > fastest + 2.0 * STEP_SECONDS);
         same(&l["seconds"], fastest, &format!("pilot: {l}"));
@@ -170,8 +170,8 @@ fn check_best(result: &Value) {
             let bytes = number(&size["message_bytes"]) * number(&p["messages"]);
             let rate = |l: &Value| (bytes * number(&l["iterations"])) as f64 / l["seconds"].as_f64().unwrap();
             let best = items(&size["loops"]).iter().map(rate).fold(0.0, f64::max);
-            let told = point["bytes_per_second"].as_f64().unwrap();
-            assert!((told / best - 1.0).abs() < 1e-12, "{}: {told} {best}", p["pattern"]);
+            let reported = point["bytes_per_second"].as_f64().unwrap();
+            assert!((reported / best - 1.0).abs() < 1e-12, "{}: {reported} {best}", p["pattern"]);
         }
     }
 }

@@ -97,10 +97,10 @@ impl Opened {
     }
 
     /// The calls of pass number `pass`, of `n` each.
-    fn pass(&self, pass: usize, n: usize) -> OfRank {
-        let begin = self.moves[pass * n];
-        let end = self.moves.get((pass + 1) * n).copied().unwrap_or(self.calls.len());
-        let before = if pass == 0 { 0 } else { self.moves[pass * n - 1] };
+    fn pass(&self, index: usize, n: usize) -> OfRank {
+        let begin = self.moves[index * n];
+        let end = self.moves.get((index + 1) * n).copied().unwrap_or(self.calls.len());
+        let before = if index == 0 { 0 } else { self.moves[index * n - 1] };
         let views =
             self.calls[before..begin].iter().filter(|c| c.file == self.file && c.is("MPI_File_set_view")).count();
         OfRank::new(self.rank, self.file, &self.calls[begin..end], views)
@@ -154,25 +154,25 @@ pub fn near(recorded: &Value, expected: f64, step: f64, what: &str) {
 
 /// Takes the file out whose slowest rank took `seconds` for each of the row's repetitions: these.
 #[track_caller]
-pub fn take(made: &mut Vec<Vec<Opened>>, row: &Value, seconds: &Value, step: f64) -> Vec<OfRank> {
-    let (ranks, repetitions) = (number(&row["ranks"]) as usize, number(&row["repetitions"]) as usize);
+pub fn take(opened: &mut Vec<Vec<Opened>>, row: &Value, seconds: &Value, step: f64) -> Vec<OfRank> {
+    let (ranks, repetitions) = (number(&row["ranks"]) as usize, number(&row["iterations"]) as usize);
     let recorded = seconds.as_f64().unwrap_or_else(|| panic!("{}: no times", name(row)));
     let mut others = Vec::new();
-    for at in 0..made.len() {
-        let moves = made[at][0].moves.len();
-        let alike = made[at].iter().all(|of| of.moves.len() == moves);
-        if made[at].len() != ranks || !alike || !moves.is_multiple_of(repetitions) {
+    for at in 0..opened.len() {
+        let moves = opened[at][0].moves.len();
+        let alike = opened[at].iter().all(|of| of.moves.len() == moves);
+        if opened[at].len() != ranks || !alike || !moves.is_multiple_of(repetitions) {
             continue;
         }
-        for pass in 0..moves / repetitions {
-            let passes: Vec<OfRank> = made[at].iter().map(|of| of.pass(pass, repetitions)).collect();
-            let time = slowest(&passes, |of| of.seconds) / repetitions as f64;
-            let moved: u64 = passes.iter().map(|of| of.moved).sum();
+        for index in 0..moves / repetitions {
+            let of_ranks: Vec<OfRank> = opened[at].iter().map(|of| of.pass(index, repetitions)).collect();
+            let time = slowest(&of_ranks, |of| of.seconds) / repetitions as f64;
+            let moved: u64 = of_ranks.iter().map(|of| of.moved).sum();
             if moved == number(&row["moved_bytes"]) && (time - recorded).abs() < step {
-                made.remove(at);
-                return passes;
+                opened.remove(at);
+                return of_ranks;
             }
-            others.push((time, moved, passes[0].order.clone()));
+            others.push((time, moved, of_ranks[0].order.clone()));
         }
     }
     panic!("{}: no file took {recorded} s: {row}; there were {others:?}", name(row));
@@ -209,7 +209,7 @@ fn quantile(ranks: &[OfRank], share: f64) -> f64 {
 /// Fastest and slowest rank, and the mean of all.
 #[track_caller]
 pub fn check_times(row: &Value, file: &[OfRank], step: f64) {
-    let (what, n) = (name(row), number(&row["repetitions"]) as f64);
+    let (what, n) = (name(row), number(&row["iterations"]) as f64);
     let times = items(&row["times"]);
     assert_eq!(times.len(), 1, "{what}");
     let mean = file.iter().map(|of| of.seconds).sum::<f64>() / file.len() as f64;
@@ -224,13 +224,13 @@ pub fn check_times(row: &Value, file: &[OfRank], step: f64) {
 fn check_row(row: &Value, file: &[OfRank], has_cycles: bool) {
     let what = name(row);
     file.iter().for_each(|of| check_order(row, of));
-    let n = number(&row["repetitions"]) as f64;
+    let n = number(&row["iterations"]) as f64;
     check_times(row, file, STEP_SECONDS);
     let behind = if row["mode"] == "aggregate" { slowest(file, |of| of.sync_seconds) / n } else { 0.0 };
     near(&row["sync_seconds"], behind, STEP_SECONDS, &format!("{what}: sync"));
     if has_cycles {
         for (key, share) in [("median_seconds", 0.5), ("p99_seconds", 0.99), ("max_seconds", 1.0)] {
-            near(&row["repetition_times"][key], quantile(file, share), STEP_SECONDS, &format!("{what}: {key}"));
+            near(&row["iteration_times"][key], quantile(file, share), STEP_SECONDS, &format!("{what}: {key}"));
         }
     }
 }
@@ -244,7 +244,7 @@ fn imb(ranks: u64, benchmarks: &[&str], more: &[&str]) -> Planted {
 
 #[track_caller]
 fn check_blocking(run: &Planted, rows: usize) {
-    let (mut made, has_cycles) = (made(run), run.has_cycles());
+    let (mut opened, has_cycles) = (made(run), run.has_cycles());
     if !has_cycles {
         skip("the cycle counter cannot be planted here: the times of single repetitions are not looked at");
     }
@@ -252,7 +252,7 @@ fn check_blocking(run: &Planted, rows: usize) {
     assert_eq!(all.len(), rows, "{}", run.run);
     for row in all {
         assert_eq!(row["ended"]["by"], "complete", "{}: {row}", name(row));
-        let file = take(&mut made, row, &row["times"][0]["max_seconds"], STEP_SECONDS);
+        let file = take(&mut opened, row, &row["times"][0]["max_seconds"], STEP_SECONDS);
         check_row(row, &file, has_cycles);
     }
 }
@@ -289,9 +289,9 @@ fn a_row_that_would_take_too_long_has_fewer_repetitions() {
     let run = imb(2, &names, &["--npmin", "2", "--msglog", "10:11", "--iter", "100,1,100,dynamic", "--time", "0.4s"]);
     check_blocking(&run, 2 * 3);
     for row in items(&run.result["rows"]) {
-        let (made, wanted) = (number(&row["repetitions"]), number(&row["repetitions_wanted"]));
-        let seconds = made as f64 * row["times"][0]["max_seconds"].as_f64().unwrap();
-        assert!(made > 1 && made < wanted, "{row}");
+        let (iterations, wanted) = (number(&row["iterations"]), number(&row["iterations_requested"]));
+        let seconds = iterations as f64 * row["times"][0]["max_seconds"].as_f64().unwrap();
+        assert!(iterations > 1 && iterations < wanted, "{row}");
         assert!(seconds > 0.15 && seconds < 0.45, "{}: {seconds} s of 0.4: {row}", name(row));
     }
 }
@@ -303,7 +303,7 @@ fn opening_and_closing_are_one_repetition() {
     let rows = items(&run.result["rows"]);
     assert_eq!(rows.len(), 1, "{}", run.run);
     let row = &rows[0];
-    let n = number(&row["repetitions"]) as usize;
+    let n = number(&row["iterations"]) as usize;
     assert_eq!(n, 7);
     // The last n that belong to one file: the ones before are the pilot's.
     let of_rank = |rank| {

@@ -61,7 +61,7 @@ pub(super) fn part(record: &Value, name: &str) -> f64 {
 }
 
 pub(super) fn total(record: &Value) -> f64 {
-    ["view_seconds", "room_seconds", "transfer_seconds", "decide_seconds", "sync_seconds"]
+    ["view_seconds", "preallocate_seconds", "transfer_seconds", "decide_seconds", "sync_seconds"]
         .iter()
         .map(|name| part(record, name))
         .sum()
@@ -173,7 +173,7 @@ fn check_pattern(record: &Value, spent: &[Spent], per_call: bool, what: &str) {
     let slowest = &spent[largest(&totals)];
     let planted = [
         ("view_seconds", slowest.view),
-        ("room_seconds", 0.0),
+        ("preallocate_seconds", 0.0),
         ("transfer_seconds", slowest.transfer),
         ("decide_seconds", slowest.decide),
         ("sync_seconds", slowest.sync),
@@ -187,7 +187,7 @@ fn check_pattern(record: &Value, spent: &[Spent], per_call: bool, what: &str) {
     let cost: f64 = (0..decisions).map(least).sum();
     same(&record["decision_cost_seconds"], cost, &format!("{what}: cost of the decisions"));
     let own = spent.iter().map(|s| s.total() - s.decide).fold(0.0, f64::max);
-    same(&record["held_up_seconds"], slowest.total() - own, &format!("{what}: beyond the slowest rank's own part"));
+    same(&record["imbalance_seconds"], slowest.total() - own, &format!("{what}: beyond the slowest rank's own part"));
     let (mut done, batches) = (0, items(&record["batches"]));
     for (n, batch) in batches.iter().enumerate() {
         let calls = done..done + number(&batch["calls"]) as usize;
@@ -216,7 +216,7 @@ pub(super) fn check_file(of: &Value, sessions: &[Session<'_>], what: &str) {
 /// The calibration tells the last of its rounds (two, where there is space), of the slowest rank.
 #[track_caller]
 fn check_calibration(run: &Planted) {
-    let told = &items(&run.result["calibrations"])[0];
+    let calibration = &items(&run.result["calibrations"])[0];
     let of_rank = |rank| {
         let session = run.sessions(rank, "/calibration-rank").remove(0);
         let groups = from_view_to_view(&session);
@@ -230,8 +230,8 @@ fn check_calibration(run: &Planted) {
     };
     let spent: Vec<_> = (0..run.ranks.len()).map(of_rank).collect();
     let (_, written, synced) = spent[largest(&spent.iter().map(|s| s.0).collect::<Vec<_>>())];
-    same(&told["write_seconds"], written, "calibration: write");
-    same(&told["sync_seconds"], synced, "calibration: sync");
+    same(&calibration["write_seconds"], written, "calibration: write");
+    same(&calibration["sync_seconds"], synced, "calibration: sync");
 }
 
 /// Everything that MPI-IO alone was measured with.

@@ -38,16 +38,16 @@ fn loads_of_a_launch() -> Vec<String> {
     let args =
         [&["imb"][..], &names, &["--npmin", "2", "--msglog", "10:11", "--iter", "6,1,4,off", "--quiet"]].concat();
     let run = Planted::run(2, &rules, &args);
-    let mut made = made(&run);
-    items(&run.result["rows"]).iter().flat_map(|row| loads_of_a_row(row, &mut made)).collect()
+    let mut opened = made(&run);
+    items(&run.result["rows"]).iter().flat_map(|row| loads_of_a_row(row, &mut opened)).collect()
 }
-fn loads_of_a_row(row: &Value, made: &mut Vec<Vec<Opened>>) -> Vec<String> {
+fn loads_of_a_row(row: &Value, opened: &mut Vec<Vec<Opened>>) -> Vec<String> {
     let what = name(row);
     assert_eq!(row["ended"]["by"], "complete", "{what}: {row}");
-    let (n, overlap) = (number(&row["repetitions"]) as f64, &row["overlap"]);
-    let beside = take(made, row, &overlap["overlapped_seconds"], STEP);
-    let alone = take(made, row, &overlap["alone_seconds"], STEP);
-    let blocking = take(made, row, &overlap["blocking_seconds"], STEP);
+    let (n, overlap) = (number(&row["iterations"]) as f64, &row["overlap"]);
+    let beside = take(opened, row, &overlap["overlapped_seconds"], STEP);
+    let alone = take(opened, row, &overlap["alone_seconds"], STEP);
+    let blocking = take(opened, row, &overlap["blocking_seconds"], STEP);
     let begins = |of: &[OfRank]| {
         let function = &of[0].moves[0].function;
         function.starts_with("MPI_File_i") || function.ends_with("_begin")

@@ -142,8 +142,8 @@ fn a_wrong_byte_is_found_and_named() {
         // The last rank that receives, in the middle of a message of 4096 bytes, in the first loop of the first pattern.
         assert_eq!(c["receiver"], ranks - 1, "{c}");
         assert_eq!(c["message_bytes"], 4096, "{c}");
-        assert_eq!(c["looks_like"], "one bit flipped", "{c}");
-        assert_eq!(number(&c["found"]) ^ number(&c["expected"]), 0x10, "{c}");
+        assert_eq!(c["diagnosis"], "one bit flipped", "{c}");
+        assert_eq!(number(&c["actual"]) ^ number(&c["expected"]), 0x10, "{c}");
         assert_eq!(c["bytes_wrong"], 1, "{c}");
         assert!(sender == u64::MAX || c["sender"] == sender, "{c}");
         assert_eq!(journal(&scratch, "corruption").len(), 1);
@@ -175,7 +175,7 @@ fn bare_loops_take_turns_with_ours() {
         for value in items(&result["derived"]["bare"]) {
             assert!(number(&value["pairs"]) >= 5 && value["ratio"].as_f64().unwrap() > 0.0, "{value}");
         }
-        assert!(run.stdout.contains("beside bare C loops"), "{run}");
+        assert!(run.stdout.contains("compared with bare C loops"), "{run}");
         assert_eq!(journal(&scratch, "bare").len(), expected.len());
     }
 }
@@ -261,7 +261,7 @@ fn mpi_is_asked_for_one_thread() {
 
 /// Windows used again and again show caches: the result says so, and is not the definition.
 #[test]
-fn the_memory_of_the_messages_is_told() {
+fn the_memory_of_the_messages_is_reported() {
     for (buffers, from, half_bytes) in
         [("cyclic", "small_memory", Some(6 * ((1 << 17) + 16))), ("reused", "reused_windows", None)]
     {

@@ -51,7 +51,9 @@ fn two_runs_and_a_run_with_itself() {
     measured(&scratch, "b");
     let two = compare(&scratch, &["a.json", "b.jsonl"]);
     let text = flat(&two.expect(0).stdout);
-    for part in ["b_eff_io, B against A", "Comparable: what defines the numbers is the same", "One run each", "B/A"] {
+    for part in
+        ["b_eff_io, B against A", "Comparable: the definition of the numbers is the same", "One run each", "B/A"]
+    {
         assert!(text.contains(part), "no '{part}' in {}", two.stdout);
     }
     assert!(two.stdout.lines().all(|line| line.chars().count() <= 80), "{}", two.stdout);

@@ -25,7 +25,7 @@ fn ten_million_ranks_are_planned_at_once() {
 }
 
 #[test]
-fn info_tells_the_cost_of_the_harness() {
+fn info_reports_the_overhead_of_the_harness() {
     let done = Command::new(PROGRAM).args(["info", "--path", env!("CARGO_TARGET_TMPDIR")]).output().unwrap();
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(done.status.success(), "{text}");

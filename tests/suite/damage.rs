@@ -1,5 +1,5 @@
 //! Damage of every kind, at rest and on the way, in every pattern through every backend: what `--verify full` finds and names,
-//! and what share of it `--verify ring`. A few of each kind always; the campaign by
+//! and what share of it `--verify sample`. A few of each kind always; the campaign by
 //!
 //! ```text
 //! BEFF_DAMAGES=1000 cargo test --test tests -- --ignored --nocapture damage::campaign
@@ -47,7 +47,7 @@ fn is_named(result: &Value, damage: &Value, accesses: &[&str]) -> bool {
 
 /// What is wrong and nobody did.
 fn invented(result: &Value) -> Vec<&Value> {
-    let damages = items(&result["damages"]);
+    let damages = items(&result["injected_faults"]);
     let done = |c: &&Value| !damages.iter().any(|d| d["backend"] == c["backend"] && d["pattern"] == c["pattern"]);
     items(&result["corruptions"]).iter().filter(done).collect()
 }
@@ -58,7 +58,7 @@ fn looks_like(kind: &str) -> &'static [&'static str] {
         "flip" => &["one bit flipped"],
         "zero" | "hole" => &["hole (zeros)", "missing"],
         "stale" => &["first write, stale", "unknown data"],
-        _ => &["from another place", "data of rank"],
+        _ => &["from another location", "data of rank"],
     }
 }
 
@@ -73,7 +73,7 @@ struct Tally {
 
 impl Tally {
     fn take(&mut self, result: &Value, kind: &str, moment: &str) {
-        for damage in items(&result["damages"]) {
+        for damage in items(&result["injected_faults"]) {
             let named = is_named(result, damage, &ACCESSES);
             let backend = damage["backend"].as_str().unwrap().to_owned();
             let row = self.rows.entry((format!("{kind} {moment}"), backend)).or_default();
@@ -87,8 +87,8 @@ impl Tally {
         assert_eq!(invented(result), [] as [&Value; 0], "{kind} {moment}");
         let words = looks_like(kind);
         for c in items(&result["corruptions"]) {
-            let told = c["looks_like"].as_str().unwrap();
-            assert!(words.iter().any(|word| told.contains(word)), "{kind} {moment} looks like {told}");
+            let diagnosis = c["diagnosis"].as_str().unwrap();
+            assert!(words.iter().any(|word| diagnosis.contains(word)), "{kind} {moment} looks like {diagnosis}");
         }
     }
 
@@ -116,7 +116,7 @@ fn every_kind_at_every_moment_is_found_and_named() {
 
 #[test]
 fn data_that_is_right_is_not_called_wrong() {
-    for (verify, backends) in [("ring", "posix,uring"), ("full", "mpiio,mmap")] {
+    for (verify, backends) in [("sample", "posix,uring"), ("full", "mpiio,mmap")] {
         let scratch = Scratch::new();
         let args = ["-T", "2s", "--memory-per-process", "64M", "--space", "400M", "--verify", verify];
         Launch::new(3).args(args).args(["--backend", backends]).into(&scratch).run().expect(0);
@@ -124,10 +124,10 @@ fn data_that_is_right_is_not_called_wrong() {
         for p in items(&result["patterns"]).iter().filter(|p| number(&p["calls"]) > 0) {
             assert_eq!(p["sample"].is_null(), verify == "full", "{p}");
             let in_file = number(&p["sample"]["of_bytes"].as_u64().unwrap_or(1).into());
-            if verify == "ring" {
+            if verify == "sample" {
                 let read = number(&p["sample"]["bytes"]);
                 assert!(read > 0 && read <= in_file && number(&p["sample"]["past_cache_bytes"]) <= read, "{p}");
-                assert!(in_file >= number(&p["moved_bytes"]) && p["sample"]["not_read"].is_null(), "{p}");
+                assert!(in_file >= number(&p["moved_bytes"]) && p["sample"]["unread_reason"].is_null(), "{p}");
             } else if p["access"] == "read" {
                 // All of it, also what later reads took the place of.
                 assert_eq!(8 * number(&p["verification"]["words_checked"]), number(&p["moved_bytes"]), "{p}");
@@ -137,14 +137,14 @@ fn data_that_is_right_is_not_called_wrong() {
 }
 
 /// Of flips in first writes, which the rewrite covers, the sample after the write finds its share.
-fn ring_finds_its_share(damages: u64) {
+fn sample_finds_its_share(damages: u64) {
     let (mut tried, mut found, mut later, mut expected, mut spread) = (0_u64, 0_u64, 0_u64, 0.0, 0.0);
     let mut seed = 100;
     while tried < damages {
         let args = ["-T", "8s", "--types", "0,2", "--backend", "posix,mpiio"];
-        let result = damaged("ring", "flip", "write", seed, &args);
+        let result = damaged("sample", "flip", "write", seed, &args);
         seed += 1;
-        for damage in items(&result["damages"]) {
+        for damage in items(&result["injected_faults"]) {
             let same = |p: &&Value| {
                 p["access"] == "write" && p["backend"] == damage["backend"] && p["pattern"] == damage["pattern"]
             };
@@ -167,7 +167,7 @@ fn ring_finds_its_share(damages: u64) {
 
 #[test]
 fn a_sample_finds_its_share_of_first_writes() {
-    ring_finds_its_share(30);
+    sample_finds_its_share(30);
 }
 
 #[test]
@@ -188,6 +188,6 @@ fn campaign() {
         }
     }
     tally.show();
-    ring_finds_its_share(wanted / 5);
+    sample_finds_its_share(wanted / 5);
     assert_eq!(tally.lost, [] as [String; 0]);
 }

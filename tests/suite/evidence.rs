@@ -24,7 +24,7 @@ fn reads(result: &Value) -> Vec<&Value> {
 
 /// True if the page cache of the scratch directories can be looked at.
 fn residency_here(result: &Value) -> bool {
-    let by = &reads(result)[0]["evidence"]["residency_by"];
+    let by = &reads(result)[0]["evidence"]["residency_source"];
     let known = by == "cachestat" || by == "mincore";
     if !known {
         skip(&format!("residency is not known here: {by}"));

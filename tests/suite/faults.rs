@@ -43,7 +43,7 @@ fn a_path_that_cannot_be_written() {
     };
     for backend in ["mpiio", "posix"] {
         let run = run_at(&dir, backend);
-        run.expect(2).says(&["cannot make the run directory", "readonly", "Read-only file system", "--path"]);
+        run.expect(2).says(&["cannot create the run directory", "readonly", "Read-only file system", "--path"]);
         assert_eq!(run.stdout, "");
     }
 }
@@ -51,14 +51,14 @@ fn a_path_that_cannot_be_written() {
 #[test]
 fn an_existing_run_directory_is_not_touched() {
     let scratch = Scratch::new();
-    let taken = scratch.join("disk/taken");
-    fs::create_dir_all(&taken).unwrap();
-    fs::write(taken.join("results.dat"), "precious").unwrap();
+    let existing = scratch.join("disk/taken");
+    fs::create_dir_all(&existing).unwrap();
+    fs::write(existing.join("results.dat"), "precious").unwrap();
     for ranks in [1, 2] {
         let run = Launch::new(ranks).args(SHORT).args(["--space", "120M", "--run-dir", "taken"]).into(&scratch).run();
         run.expect(2).says(&["taken", "File exists", "--run-dir"]);
-        assert_eq!(list(&taken), ["results.dat"]);
-        assert_eq!(fs::read(taken.join("results.dat")).unwrap(), b"precious");
+        assert_eq!(list(&existing), ["results.dat"]);
+        assert_eq!(fs::read(existing.join("results.dat")).unwrap(), b"precious");
         assert_eq!(scratch.list(""), ["disk"], "output files are left");
     }
 }

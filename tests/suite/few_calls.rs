@@ -74,7 +74,7 @@ fn cells_of_few_calls_are_marked_everywhere() {
     for ((p, value), row) in records.iter().zip(values).zip(&rows) {
         let moved = number(&p["moved_bytes"]) > 0;
         assert_eq!(value["few_calls"], is_few(p) && moved, "{value}");
-        assert!(!is_few(p) || value["known_digits"] == 2, "{value}");
+        assert!(!is_few(p) || value["significant_digits"] == 2, "{value}");
         assert_eq!(row[marks].contains('n'), is_few(p) && moved, "{row:?}");
     }
     let warned = items(&result["derived"]["warnings"]).iter().find(|w| w["kind"] == "few_calls").expect("a warning");
@@ -85,7 +85,7 @@ fn cells_of_few_calls_are_marked_everywhere() {
         let at = records.iter().position(|p| p["access"] == access && p["pattern"] == pattern).expect("a record");
         let what = format!("{access}, pattern {pattern}: {shown} {marks} of {} calls", records[at]["calls"]);
         assert_eq!(marks.contains('n'), is_few(&records[at]), "{what}");
-        assert!(digits(&shown) as u64 <= number(&values[at]["known_digits"]), "{what}");
+        assert!(digits(&shown) as u64 <= number(&values[at]["significant_digits"]), "{what}");
         let (value, exact) = (shown.parse::<f64>().unwrap(), values[at]["mb_per_second"].as_f64().unwrap());
         assert!((value - exact).abs() <= 0.06 * exact + 0.05, "{what}, {exact}");
     }
@@ -128,7 +128,7 @@ fn a_single_call_that_each_rank_makes_for_itself_is_not_decided_on() {
     let result = document(&scratch);
     let mut seen = [0, 0];
     for p in items(&result["patterns"]).iter().filter(|p| number(&p["moved_bytes"]) > 0) {
-        let (held_up, parts) = (p["held_up_seconds"].as_f64().expect("a number"), &p["intervals"]);
+        let (held_up, parts) = (p["imbalance_seconds"].as_f64().expect("a number"), &p["intervals"]);
         // Never more than the waiting of the rank that is recorded, which is a slowest one.
         let decide = parts["decide_seconds"].as_f64().unwrap();
         assert!(held_up >= 0.0 && held_up <= decide + 1e-9, "{held_up} of {decide}: {p}");
@@ -138,9 +138,9 @@ fn a_single_call_that_each_rank_makes_for_itself_is_not_decided_on() {
         }
         // In collective calls, and where chunks of several ranks lie between each other.
         let of_all = if p["backend"] == "mpiio" { [0, 1, 4].as_slice() } else { &[0, 1] };
-        let meets = of_all.contains(&number(&p["pattern_type"]));
-        assert_eq!(number(&p["decisions"]) > 0, meets, "{p}");
-        seen[usize::from(meets)] += 1;
+        let synchronizes = of_all.contains(&number(&p["pattern_type"]));
+        assert_eq!(number(&p["decisions"]) > 0, synchronizes, "{p}");
+        seen[usize::from(synchronizes)] += 1;
     }
     assert_eq!(seen, [15, 15]);
 }

@@ -56,7 +56,7 @@ fn all_direct(patterns: &[&Value]) {
 #[track_caller]
 fn trial(result: &Value, chosen: &str) -> (f64, Vec<(f64, f64)>) {
     let [trial] = items(&result["first_write_trials"]) else { panic!("{}", result["first_write_trials"]) };
-    assert_eq!((&trial["backend"], &trial["not_tried"]), (&"posix".into(), &Value::Null), "{trial}");
+    assert_eq!((&trial["backend"], &trial["skip_reason"]), (&"posix".into(), &Value::Null), "{trial}");
     assert_eq!(trial["chosen"], chosen, "{trial}");
     assert!(number(&trial["bytes"]) >= 2 * 4 * number(&trial["chunk_bytes"]), "{trial}");
     let seconds = |pair: &Value, way: &str| pair[way].as_f64().unwrap();
@@ -79,12 +79,12 @@ fn buffered_first_writes_are_chosen_where_direct_ones_are_slow() {
         for p in first {
             let strategy = p["strategy"].as_str().unwrap();
             assert!(p["direct"] == false && strategy.contains(CHOSEN), "{strategy}");
-            assert!(strategy.contains("no room made: not direct"), "{strategy}");
+            assert!(strategy.contains("not preallocated: not direct"), "{strategy}");
         }
         all_direct(&two_phase(&result, false));
         let warnings = items(&result["derived"]["warnings"]);
-        let told = warnings.iter().find(|w| w["kind"] == "buffered").unwrap_or_else(|| panic!("{warnings:?}"));
-        assert!(told["reason"].as_str().unwrap().contains(CHOSEN), "{told}");
+        let warning = warnings.iter().find(|w| w["kind"] == "buffered").unwrap_or_else(|| panic!("{warnings:?}"));
+        assert!(warning["reason"].as_str().unwrap().contains(CHOSEN), "{warning}");
         assert!(run.stdout.contains("two-phase ones of posix buffered: in 4 pairs"), "{run}");
     }
 }
@@ -98,7 +98,7 @@ fn the_sync_of_buffered_first_writes_counts() {
     assert!(ratio < 1.0 && pairs.iter().any(|(direct, buffered)| direct < buffered), "{ratio}, {pairs:?}");
     all_direct(&two_phase(&result, true));
     all_direct(&two_phase(&result, false));
-    assert!(two_phase(&result, true).iter().all(|p| p["strategy"].as_str().unwrap().contains("room made")));
+    assert!(two_phase(&result, true).iter().all(|p| p["strategy"].as_str().unwrap().contains("preallocated")));
 }
 
 /// Who says how it is to be is not asked again, and without time nothing is tried.
@@ -115,9 +115,9 @@ fn nothing_is_tried_where_it_was_said_or_where_time_is_short() {
     let Some((run, result)) = run("direct 1", &SHORT, &policy("auto")) else { return };
     let [trial] = items(&result["first_write_trials"]) else { panic!("{}", result["first_write_trials"]) };
     assert_eq!((&trial["chosen"], &trial["ratio"], number(&trial["bytes"])), (&"direct".into(), &Value::Null, 0));
-    assert_eq!(trial["not_tried"], "T is below 20 s");
+    assert_eq!(trial["skip_reason"], "T is below 20 s");
     all_direct(&two_phase(&result, true));
-    assert!(run.stdout.contains("posix direct: not tried, T is below 20 s"), "{run}");
+    assert!(run.stdout.contains("posix direct: no trial, T is below 20 s"), "{run}");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use crate::support::{document, items, journal, list, skip, succeed, Launch, Moun
 /// An ext4 of its own; the reason if it cannot be made here.
 fn small_disk(scratch: &Scratch, dir: &Path) -> Result<Mount, String> {
     let image = scratch.join("image");
-    let made = File::create(&image).and_then(|file| file.set_len(192 << 20));
-    made.map_err(|e| e.to_string())?;
+    let created = File::create(&image).and_then(|file| file.set_len(192 << 20));
+    created.map_err(|e| e.to_string())?;
     succeed(Command::new("mkfs.ext4").args(["-q", "-m", "0"]).arg(&image))?;
     let image = image.to_string_lossy().into_owned();
     Mount::new(&["-o", "loop", &image], dir)
@@ -93,7 +93,7 @@ fn through_uring() {
 }
 
 #[test]
-fn two_phase_writes_meet_a_full_disk() {
+fn two_phase_writes_on_a_full_disk() {
     for backend in ["posix", "uring"] {
         becomes_full(backend, &["--direct", "auto", "--collective", "two-phase", "--types", "0,1"]);
     }

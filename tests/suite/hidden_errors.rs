@@ -155,7 +155,7 @@ fn what_goes_wrong_on_the_way_is_found_by_the_full_check() {
 
 /// The trial of a backend is the first that meets the storage. The run may not meet the same error again.
 #[test]
-fn an_error_of_the_storage_in_a_trial_is_told() {
+fn an_error_of_the_storage_in_a_trial_is_reported() {
     for backends in ["mmap", "posix,mmap"] {
         let scratch = Scratch::new();
         let (run, hit) = faulty_in(&scratch, "room eio 1 trial-rank", &["--backend", backends, "--types", "2"]);
@@ -166,7 +166,7 @@ fn an_error_of_the_storage_in_a_trial_is_told() {
 
 /// The first question for blocks asks whether the file system can reserve any; that it failed is no answer.
 #[test]
-fn an_error_of_the_first_reservation_is_told() {
+fn an_error_of_the_first_reservation_is_reported() {
     let (run, result, hit) = faulty("room eio 1 n2-type2", &["--backend", "mmap", "--types", "2"]);
     assert!(hit.is_some(), "no call was hit; {run}");
     run.expect(1);

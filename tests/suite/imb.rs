@@ -53,8 +53,8 @@ fn what(row: &Value) -> String {
 fn check_row(row: &Value) {
     let what = what(row);
     assert!(is_complete(row), "{what}: {}", row["ended"]);
-    let repetitions = number(&row["repetitions"]);
-    assert!(repetitions >= 1 && repetitions <= number(&row["repetitions_wanted"]), "{what}");
+    let repetitions = number(&row["iterations"]);
+    assert!(repetitions >= 1 && repetitions <= number(&row["iterations_requested"]), "{what}");
     assert_eq!(number(&row["bytes_wrong"]), 0, "{what}");
     let times = items(&row["times"]);
     assert_eq!(times.len() as u64, number(&row["groups"]), "{what}");
@@ -167,7 +167,7 @@ fn all_reads_are_whole_where_the_release_meets_the_end_of_file() {
     let (_, result) = run(1, &scratch, "-msglog 16:16 S_Read_Indv");
     let row = rows(&result).iter().find(|row| row["sample_bytes"] == 65536).unwrap();
     check_row(row);
-    assert_eq!((number(&row["repetitions"]), number(&row["moved_bytes"])), (640, 640 * 65536));
+    assert_eq!((number(&row["iterations"]), number(&row["moved_bytes"])), (640, 640 * 65536));
     // One more than there are: what the last one has left, and all of them once more.
     assert_eq!(number(&row["bytes_checked"]), 641 * 65536);
 }
@@ -182,7 +182,7 @@ fn all_reads_are_whole_without_a_policy() {
     assert_eq!(long.len(), 3);
     for row in long {
         check_row(row);
-        assert_eq!((number(&row["repetitions"]), number(&row["moved_bytes"])), (1000, 1000 * 4096), "{}", what(row));
+        assert_eq!((number(&row["iterations"]), number(&row["moved_bytes"])), (1000, 1000 * 4096), "{}", what(row));
     }
     assert!(result["announcement"]["limit_seconds"].is_null());
 }
@@ -301,10 +301,10 @@ fn a_time_limit_reduces_repetitions_and_is_announced() {
     let (run, result) = run(2, &scratch, &words);
     let row = &rows(&result)[0];
     check_row(row);
-    assert!(number(&row["repetitions"]) < number(&row["repetitions_wanted"]), "{}", what(row));
-    assert_eq!(number(&row["repetitions_wanted"]), 100);
-    assert!(run.stdout.contains("fewer repetitions"), "{run}");
-    run.says(&["IMB-IO on 2 ranks: 1 row, about ", "repetitions are reduced where a row would take more than "]);
+    assert!(number(&row["iterations"]) < number(&row["iterations_requested"]), "{}", what(row));
+    assert_eq!(number(&row["iterations_requested"]), 100);
+    assert!(run.stdout.contains("fewer iterations"), "{run}");
+    run.says(&["IMB-IO on 2 ranks: 1 row, about ", "iterations are reduced where a row would take more than "]);
     let kinds: Vec<String> = fs::read_to_string(scratch.join("out.jsonl"))
         .unwrap()
         .lines()

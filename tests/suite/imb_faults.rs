@@ -29,8 +29,8 @@ fn check_damage(result: &Value, run: &Run) {
     assert_eq!(all.len(), rows(result).iter().filter(|row| row["sample_bytes"] == 4096).count(), "{all:?}");
     for c in all {
         assert!(c["file"].as_str().is_some_and(|f| f.starts_with("mpiio/row")), "{c}");
-        assert_eq!(c["looks_like"], "one bit flipped", "{c}");
-        assert_eq!((number(&c["found"]) ^ number(&c["expected"]), number(&c["bytes_wrong"])), (0x10, 1), "{c}");
+        assert_eq!(c["diagnosis"], "one bit flipped", "{c}");
+        assert_eq!((number(&c["actual"]) ^ number(&c["expected"]), number(&c["bytes_wrong"])), (0x10, 1), "{c}");
         // What was read in any order has no place that could be named.
         assert_eq!(c["offset_bytes"].is_u64(), c["benchmark"] != "P_Read_Shared", "{c}");
     }
@@ -84,7 +84,7 @@ fn reads_of_any_volume_are_compared() {
     for row in rows(&result).iter().filter(|row| row["sample_bytes"] != 0) {
         // Of what is read into one buffer the last sample is compared twice.
         let compared = if row["benchmark"] == "P_IRead_Expl" { 3 * 130 + 1 } else { 130 + 1 };
-        let found = ["repetitions", "moved_bytes", "bytes_checked"].map(|key| number(&row[key]));
+        let found = ["iterations", "moved_bytes", "bytes_checked"].map(|key| number(&row[key]));
         assert_eq!(found, [130, 130 << 20, compared << 20], "{}; {run}", row["benchmark"]);
         assert_eq!(number(&row["allocations_in_clock"]), 0, "{}", row["benchmark"]);
     }
@@ -103,9 +103,9 @@ fn reads_of_any_volume_are_compared() {
 fn wrong_rows_are_comments_in_the_columns_of_the_release() {
     let scratch = Scratch::new();
     let run = launch(2, &scratch, &format!("{DAMAGED} --npmin 2 {FEW} --msglog 12:12 --inject --imb-format")).run();
-    run.expect(3).says(&["not all rows are sound"]);
+    run.expect(3).says(&["not all rows are valid"]);
     // Behind what was written.
-    let [wrote, said] = ["wrote ", "not all rows are sound"].map(|words| run.stderr.find(words));
+    let [wrote, said] = ["wrote ", "not all rows are valid"].map(|words| run.stderr.find(words));
     assert!(wrote.is_some() && wrote < said, "{run}");
     check_damage(&document(&scratch), &run);
     assert!(run.stdout.contains("# 4096 3 WRONG DATA: 1 byte of 12288 compared"), "{run}");
@@ -116,8 +116,8 @@ fn wrong_rows_are_comments_in_the_columns_of_the_release() {
 /// An ext4 of its own; the reason if it cannot be made here.
 fn small_disk(scratch: &Scratch, dir: &Path) -> Result<Mount, String> {
     let image = scratch.join("image");
-    let made = File::create(&image).and_then(|file| file.set_len(192 << 20));
-    made.map_err(|e| e.to_string())?;
+    let created = File::create(&image).and_then(|file| file.set_len(192 << 20));
+    created.map_err(|e| e.to_string())?;
     succeed(Command::new("mkfs.ext4").args(["-q", "-m", "0"]).arg(&image))?;
     let image = image.to_string_lossy().into_owned();
     Mount::new(&["-o", "loop", &image], dir)
@@ -240,10 +240,10 @@ fn a_full_disk_through_uring() {
 
 /// The process that is this rank, by what the launcher told it.
 fn process_of_rank(running: &Running, rank: u64) -> i32 {
-    let told = ["PMI_RANK", "OMPI_COMM_WORLD_RANK"].map(|name| format!("{name}={rank}"));
+    let variables = ["PMI_RANK", "OMPI_COMM_WORLD_RANK"].map(|name| format!("{name}={rank}"));
     let is_it = |pid: &i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|b| *b == 0).any(|line| told.iter().any(|told| told.as_bytes() == line))
+        environment.split(|b| *b == 0).any(|line| variables.iter().any(|variables| variables.as_bytes() == line))
     };
     running.ranks().into_iter().find(is_it).expect("a launcher that numbers its ranks")
 }

@@ -179,7 +179,7 @@ fn what_cannot_run_is_refused() {
         ("-mem 1 S_Write_Indv", "-mem: this option of the release is not supported"),
         ("S_Write_Indv -map 2x2", "-map: this option of the release is not supported"),
         ("S_Write_Indv --backend posix --hint a=b", "--hint has no effect with --backend posix"),
-        ("C_Write_Expl --backend posix", "posix can run none"),
+        ("C_Write_Expl --backend posix", "posix supports none"),
         ("S_Write_Indv --backend mmap", "--backend mmap"),
         ("S_Write_Indv --imb-format --backend mpiio,posix", "--imb-format"),
         ("P_Read_Expl --exclude S_Write_Indv", "it would not run anyway"),

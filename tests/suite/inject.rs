@@ -48,7 +48,7 @@ fn found(ranks: u64, backends: &[&str], damage: &str, looks_like: &str, first_wo
             assert_eq!(number(&all[0]["rank"]), ranks - 1);
             assert_eq!(number(&all[0]["offset_bytes"]), offset + first_word, "{}", all[0]);
             assert_eq!(all[0]["access"], "read");
-            let words = all[0]["looks_like"].as_str().unwrap();
+            let words = all[0]["diagnosis"].as_str().unwrap();
             assert!(words.contains(looks_like), "{words}");
             assert!(run.stdout.contains(&(offset + first_word).to_string()), "no offset on stdout; {run}");
         }

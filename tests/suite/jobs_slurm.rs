@@ -126,9 +126,9 @@ fn the_script_keeps_the_result_at_its_limit() {
     submit.args(["--parsable", "--time=3", "--ntasks-per-node=2", &format!("--nodes={nodes}")]);
     submit.arg("--output").arg(slurm.scratch.join("log")).arg(script("slurm.sh")).current_dir(slurm.scratch.path());
     submit.env("PATH", path).env("SRUN_MPI", mpi).env("OUT", slurm.scratch.join("results"));
-    let told = submit.env("SCRATCH", slurm.scratch.join("disk")).output().unwrap();
-    let id = String::from_utf8_lossy(&told.stdout).trim().to_owned();
-    assert!(told.status.success(), "{told:?}");
+    let submitted = submit.env("SCRATCH", slurm.scratch.join("disk")).output().unwrap();
+    let id = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
+    assert!(submitted.status.success(), "{submitted:?}");
     let log = || fs::read_to_string(slurm.scratch.join("log")).unwrap_or_default();
     slurm.until("the end of the job", || slurm.said("squeue", &["-h", "-j", &id]).is_empty());
     let job = slurm.said("scontrol", &["show", "job", &id]);

@@ -50,21 +50,22 @@ fn beside_a_neighbour(ranks: u64, args: &[&str]) -> Option<(Value, String)> {
 
 /// Half of the CPU went to the neighbour, about: the record says so, whatever else ran.
 fn assert_shared<'a>(records: impl Iterator<Item = &'a Value>, what: &str) {
-    let known: Vec<&Value> = records.filter(|r| r["machine"]["cpu_seconds"].as_f64().unwrap_or(0.0) > 0.0).collect();
-    let sum = |field: &str| known.iter().map(|r| r["machine"][field].as_f64().unwrap()).sum::<f64>();
-    let (all, others, waited) = (sum("cpu_seconds"), sum("others_seconds"), sum("waited_seconds"));
+    let known: Vec<&Value> =
+        records.filter(|r| r["interference"]["cpu_seconds"].as_f64().unwrap_or(0.0) > 0.0).collect();
+    let sum = |field: &str| known.iter().map(|r| r["interference"][field].as_f64().unwrap()).sum::<f64>();
+    let (all, others, waited) = (sum("cpu_seconds"), sum("other_process_seconds"), sum("run_queue_wait_seconds"));
     assert!(all > 0.3, "{what}: {all} s watched");
     assert!(others > 0.2 * all && others < all, "{what}: others had {others} s of {all} s");
-    assert!(waited > 0.1 * sum("watched_seconds"), "{what}: waited {waited} s of {} s", sum("watched_seconds"));
-    assert!(known.iter().all(|r| r["machine"]["cpus"] == 1), "{what}: bound to one CPU");
+    assert!(waited > 0.1 * sum("observed_seconds"), "{what}: waited {waited} s of {} s", sum("observed_seconds"));
+    assert!(known.iter().all(|r| r["interference"]["cpus"] == 1), "{what}: bound to one CPU");
     assert!(sum("involuntary_switches") > 0.0, "{what}");
 }
 
 fn assert_warned(result: &Value, report: &str) {
     let warnings = items(&result["derived"]["warnings"]);
-    let warning = warnings.iter().find(|w| w["kind"] == "machine_shared").expect("a warning");
+    let warning = warnings.iter().find(|w| w["kind"] == "interference").expect("a warning");
     assert!(warning["worst_share"].as_f64().unwrap() > 0.05 && warning["marked"].as_u64().unwrap() > 0, "{warning}");
-    assert!(report.contains("Others had more than 5 % of the machine"), "{report}");
+    assert!(report.contains("More than 5 % of the CPU time was lost to interference"), "{report}");
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn patterns_say_what_others_had() {
     let Some((_, report)) = beside_a_neighbour(1, &[&["--backend", "posix"], &SHORT_TYPES[..]].concat()) else {
         return;
     };
-    assert!(report.contains("b busy: others had more than 5 % of the CPUs"), "{report}");
+    assert!(report.contains("b busy: interference above 5 % of CPU time"), "{report}");
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn rows_of_imb_say_what_others_had() {
     let Some((result, report)) = beside_a_neighbour(1, &args) else { return };
     assert_shared(items(&result["rows"]).iter(), "rows");
     assert_warned(&result, &report);
-    assert!(report.contains("b busy: others had more than 5 % of the CPUs"), "{report}");
+    assert!(report.contains("b busy: interference above 5 % of CPU time"), "{report}");
 }
 
 #[test]
@@ -98,5 +99,5 @@ fn patterns_of_b_eff_say_what_others_had() {
     let Some((result, report)) = beside_a_neighbour(2, &args) else { return };
     assert_shared(items(&result["patterns"]).iter(), "patterns");
     assert_warned(&result, &report);
-    assert!(report.contains("b busy: others had more than 5 % of the CPUs"), "{report}");
+    assert!(report.contains("b busy: interference above 5 % of CPU time"), "{report}");
 }

@@ -42,12 +42,12 @@ fn patterns_are_repeated_behind_the_definition_and_leave_it_alone() {
         assert_eq!(result["config"]["repeat"], repeat);
         let patterns = items(&result["patterns"]);
         assert!(patterns.iter().flat_map(repetitions).all(|number| number < 3), "{run}");
-        let lines = journal(&scratch, "repeat");
-        let repeats = items(&result["repeats"]);
-        assert_eq!(lines.len(), repeats.iter().map(|p| repetitions(p).len()).sum::<usize>(), "a line for each repeat");
-        assert!(repeats.iter().flat_map(repetitions).all(|number| number >= 3), "{run}");
-        assert_eq!(journal(&scratch, "whole").len(), 1);
-        for again in repeats {
+        let lines = journal(&scratch, "repetition");
+        let records = items(&result["repetitions"]);
+        assert_eq!(lines.len(), records.iter().map(|p| repetitions(p).len()).sum::<usize>(), "a line for each repeat");
+        assert!(records.iter().flat_map(repetitions).all(|number| number >= 3), "{run}");
+        assert_eq!(journal(&scratch, "definition").len(), 1);
+        for again in records {
             assert_eq!((number(&again["bytes_wrong"]), number(&again["allocations_in_clock"])), (0, 0), "{run}");
             let first =
                 patterns.iter().find(|p| p["pattern"] == again["pattern"]).expect("a pattern of the definition");
@@ -55,7 +55,7 @@ fn patterns_are_repeated_behind_the_definition_and_leave_it_alone() {
             assert!(repeat != "2" || repetitions(again).len() <= 2, "{run}");
             assert_eq!(first["messages"], again["messages"]);
         }
-        assert_eq!(repeats.is_empty(), repeat == "off", "there was time for some; {run}");
+        assert_eq!(records.is_empty(), repeat == "off", "there was time for some; {run}");
         // The best at a size is that of the first three, whatever came later.
         let derived = items(&result["derived"]["curves"]);
         for (curve, record) in derived.iter().zip(patterns) {
@@ -65,7 +65,7 @@ fn patterns_are_repeated_behind_the_definition_and_leave_it_alone() {
                 assert!((point["seconds_per_iteration"].as_f64().unwrap() / best - 1.0).abs() < 1e-9, "{point}");
             }
             let known = number(&curve["repeated"]["repetitions"]);
-            let again = repeats.iter().find(|p| p["pattern"] == curve["pattern"]).map_or(0, |p| repetitions(p).len());
+            let again = records.iter().find(|p| p["pattern"] == curve["pattern"]).map_or(0, |p| repetitions(p).len());
             assert!(known >= 1 && known <= 3 + again as u64, "{}: {known}", curve["pattern"]);
             assert_eq!(curve["repeated"]["interval_bytes_per_second"].is_null(), known < 3, "{curve}");
         }
@@ -75,12 +75,12 @@ fn patterns_are_repeated_behind_the_definition_and_leave_it_alone() {
 
 /// The definition is whole: what ends the repeats takes nothing from it.
 #[test]
-fn a_kill_among_the_repeats_leaves_the_definition_whole() {
+fn a_kill_during_repetitions_leaves_the_definition_complete() {
     let scratch = Scratch::new();
     let mut running = Launch::new(2).args(SHORT).args(["120s", "--out"]).arg(scratch.join("out")).start();
     let out = scratch.join("out.jsonl");
     running.until("two repeats", || {
-        fs::read_to_string(&out).is_ok_and(|text| text.matches(r#""record":"repeat""#).count() >= 2)
+        fs::read_to_string(&out).is_ok_and(|text| text.matches(r#""record":"repetition""#).count() >= 2)
     });
     signal(running.ranks()[1], "KILL");
     let run = running.wait();
@@ -94,12 +94,12 @@ fn a_kill_among_the_repeats_leaves_the_definition_whole() {
 }
 
 #[test]
-fn results_from_before_there_were_repeats_are_read() {
+fn results_without_repetitions_are_read() {
     let scratch = Scratch::new();
     let run = Launch::new(2).args(SHORT).args(["2s", "--repeat", "off", "--out"]).arg(scratch.join("out")).run();
     run.expect(0);
     let mut old = read_json(&scratch.join("out.json"));
-    for field in ["repeats", "whole"] {
+    for field in ["repetitions", "definition"] {
         old.as_object_mut().unwrap().remove(field);
     }
     for field in ["repeat", "until_share"] {
@@ -116,10 +116,10 @@ fn what_can_never_be_reached_is_refused() {
         (&["comm", "--until", "5%", "--repeat", "off"], "--repeat off"),
         (&["comm", "--until", "5%", "--families", "ring"], "ring and random"),
         (&["comm", "--until", "narrow"], "e.g. 5%"),
-        (&["comm", "--repeat", "0"], "auto, off, or how often"),
+        (&["comm", "--repeat", "0"], "auto, off, or a number of repetitions"),
         (&["imb", "--until", "5%"], "without --repeat"),
         (&["imb", "--repeat", "auto", "--iter-policy", "off"], "--repeat N"),
-        (&["imb", "--repeat", "always"], "auto, off, or how often"),
+        (&["imb", "--repeat", "always"], "auto, off, or a number of repetitions"),
     ];
     for (words, part) in refused {
         let run = Launch::new(2).args(words).run();
@@ -140,16 +140,16 @@ fn rows_are_repeated_with_as_many_repetitions_and_have_an_interval() {
         let times: u64 = number_behind(words, "--repeat");
         let rows = imb::rows(&result);
         let complete = rows.iter().filter(|row| imb::is_complete(row)).count() as u64;
-        let repeats = items(&result["repeats"]);
+        let records = items(&result["repetitions"]);
         assert_eq!(
-            (repeats.len() as u64, journal(&scratch, "repeat").len()),
-            (complete * times, repeats.len()),
+            (records.len() as u64, journal(&scratch, "repetition").len()),
+            (complete * times, records.len()),
             "{run}"
         );
-        for again in repeats {
-            let (row, measured) = (&rows[number(&again["row"]) as usize], &again["measured"]);
+        for again in records {
+            let (row, measured) = (&rows[number(&again["row"]) as usize], &again["measurement"]);
             for field in
-                ["backend", "benchmark", "ranks", "groups", "mode", "sample_bytes", "repetitions", "moved_bytes"]
+                ["backend", "benchmark", "ranks", "groups", "mode", "sample_bytes", "iterations", "moved_bytes"]
             {
                 assert_eq!(row[field], measured[field], "{field}; {run}");
             }
@@ -160,13 +160,13 @@ fn rows_are_repeated_with_as_many_repetitions_and_have_an_interval() {
             let found = &value["repeated"];
             assert_eq!(found.is_null(), !imb::is_complete(row), "{found}");
             if imb::is_complete(row) {
-                assert_eq!(number(&found["measured"]), times + 1);
+                assert_eq!(number(&found["measurements"]), times + 1);
                 let ends = items(&found["interval_seconds"]);
                 let mean = found["mean_seconds"].as_f64().unwrap();
                 assert!(ends[0].as_f64().unwrap() <= mean && mean <= ends[1].as_f64().unwrap(), "{found}");
             }
         }
-        assert!(run.stdout.contains("Measured again\n"), "{run}");
+        assert!(run.stdout.contains("Repetitions\n"), "{run}");
         assert_eq!(report(&scratch.join("out.jsonl"), &["--full"]), run.stdout);
         let csv = fs::read_to_string(scratch.join("out.csv")).unwrap();
         assert!(csv.lines().next().unwrap().contains("repeated_low_mb_per_second"), "{csv}");
@@ -186,23 +186,23 @@ fn a_row_ends_by_its_time_or_when_it_is_known() {
     assert_eq!(result["config"]["until_share"], 0.9);
     for (place, row) in imb::rows(&result).iter().enumerate() {
         let own: Vec<&Value> =
-            items(&result["repeats"]).iter().filter(|again| number(&again["row"]) == place as u64).collect();
+            items(&result["repetitions"]).iter().filter(|again| number(&again["row"]) == place as u64).collect();
         let value = &items(&result["derived"]["rows"])[place]["repeated"];
-        let all = own.iter().map(|again| &again["measured"]).chain([row]);
+        let all = own.iter().map(|again| &again["measurement"]).chain([row]);
         let spent: f64 = all.map(|record| record["real_seconds"].as_f64().unwrap()).sum();
-        let known = own.len() >= 4 && value["reach_share"].as_f64().is_some_and(|reach| reach <= 0.9);
+        let known = own.len() >= 4 && value["half_width_share"].as_f64().is_some_and(|half_width| half_width <= 0.9);
         assert!(known || row["sample_bytes"] == 0 || spent > 1.0, "{spent} s in {} rounds; {run}", own.len());
     }
 }
 
 #[test]
-fn a_kill_among_the_repeats_leaves_the_rows() {
+fn a_kill_during_repetitions_leaves_the_rows() {
     let scratch = Scratch::new();
     let words = format!("S_Write_Indv --repeat 9999 --msglog 10:10 {}", imb::FEW);
     let mut running = imb::launch(2, &scratch, &words).start();
     let out = scratch.join("out.jsonl");
     running.until("three repeats", || {
-        fs::read_to_string(&out).is_ok_and(|text| text.matches(r#""record":"repeat""#).count() >= 3)
+        fs::read_to_string(&out).is_ok_and(|text| text.matches(r#""record":"repetition""#).count() >= 3)
     });
     signal(running.ranks()[0], "KILL");
     assert_ne!(running.wait().code(), 0);

@@ -148,7 +148,7 @@ fn shown(module: &Words) -> String {
 
 /// The sets of files that reach each other, each with the edges between them, as `from -> to (path)`.
 pub fn circles(edges: &Edges) -> Vec<Vec<String>> {
-    let reach: BTreeMap<&str, BTreeSet<&str>> = edges
+    let reachable: BTreeMap<&str, BTreeSet<&str>> = edges
         .keys()
         .map(|from| {
             let (mut seen, mut open) = (BTreeSet::new(), vec![from.as_str()]);
@@ -162,9 +162,9 @@ pub fn circles(edges: &Edges) -> Vec<Vec<String>> {
         .collect();
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (from, to) in edges.iter().flat_map(|(from, to)| to.iter().map(move |to| (from.as_str(), to))) {
-        if reach[to.0.as_str()].contains(from) {
+        if reachable[to.0.as_str()].contains(from) {
             // All files of a circle reach the same first one that reaches back.
-            let first = reach[from].iter().find(|other| reach[**other].contains(from)).unwrap();
+            let first = reachable[from].iter().find(|other| reachable[**other].contains(from)).unwrap();
             found.entry(first).or_default().push(format!("{from} -> {} ({})", to.0, to.1));
         }
     }

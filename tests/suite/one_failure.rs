@@ -44,7 +44,7 @@ fn check(rule: &str, words: &str, during: &str, operation: &str) {
 
 /// The trial before the first row: its file has the letter t.
 #[test]
-fn an_error_in_a_trial_is_told() {
+fn an_error_in_a_trial_is_reported() {
     check("write:t.dat:0", "S_Write_Expl", "pilot before the first row: S_Write_Expl, posix", "pwrite");
     check("write:t-rank:1", "P_Write_Priv", "pilot", "pwrite");
     check("read:t.dat:1", "S_Read_Expl", "pilot", "pread");

@@ -201,5 +201,5 @@ fn pictures_and_pages_are_made_and_nothing_is_overwritten() {
     let stdout = report(&["--html", "-"]).expect(0).stdout.clone();
     assert!(stdout.starts_with("<!doctype html>") && stdout.contains("</html>"));
     report(&["--html", "x.html", "--full"]).expect(2);
-    report(&["--svg", &format!("{page}/no")]).expect(1).says(&["cannot make the directory"]);
+    report(&["--svg", &format!("{page}/no")]).expect(1).says(&["cannot create the directory"]);
 }

@@ -29,7 +29,7 @@ fn a_run_has_a_probe_at_both_ends_and_nothing_of_it_stays() {
         let kept = [scratch.list("disk/kept/mpiio"), scratch.list("disk/kept/posix")].concat();
         assert!(kept.iter().all(|name| !name.contains("probe")), "{kept:?}");
         if !does_direct(&result) {
-            assert!(probes.iter().all(|p| p["not_known"].as_str().unwrap().contains("direct I/O")), "{probes:?}");
+            assert!(probes.iter().all(|p| p["unknown_reason"].as_str().unwrap().contains("direct I/O")), "{probes:?}");
             continue;
         }
         for p in probes {
@@ -38,21 +38,21 @@ fn a_run_has_a_probe_at_both_ends_and_nothing_of_it_stays() {
             assert!(p["seconds"].as_f64().unwrap() > 0.0 && number(&p["round_bytes"]) == 4 << 20, "{p}");
         }
         // Storage that other tests use moves; what is said of it must be by the interval.
-        let moves = items(&result["derived"]["storage"]);
+        let moves = items(&result["derived"]["storage_drift"]);
         assert_eq!(moves.iter().map(|m| m["access"].as_str().unwrap()).collect::<Vec<_>>(), ["write", "read"]);
         for m in moves {
             let [low, high] = [0, 1].map(|n| m["interval"][n].as_f64().unwrap());
-            let told = if low > 1.1 || high < 0.9 {
+            let expected = if low > 1.1 || high < 0.9 {
                 "changed"
             } else if low >= 0.9 && high <= 1.1 {
                 "steady"
             } else {
                 "not_decided"
             };
-            assert_eq!(m["verdict"], told, "{m}");
+            assert_eq!(m["verdict"], expected, "{m}");
         }
         let changed = moves.iter().any(|m| m["verdict"] == "changed");
-        let warned = items(&result["derived"]["warnings"]).iter().any(|w| w["kind"] == "storage_changed");
+        let warned = items(&result["derived"]["warnings"]).iter().any(|w| w["kind"] == "storage_drift");
         assert_eq!(warned, changed);
         assert!(run.stdout.contains("rank 0 alone, direct"), "{run}");
     }
@@ -60,7 +60,7 @@ fn a_run_has_a_probe_at_both_ends_and_nothing_of_it_stays() {
 
 /// By a planted clock writes take half as long before the run as after it, reads the same.
 #[test]
-fn storage_that_changes_under_a_run_is_told_with_its_move() {
+fn storage_drift_is_reported_with_its_factor() {
     let first: Vec<String> = (16..36).map(|n| format!("pwrite64@0#{n}=25000000+100000")).collect();
     let mut rules = vec!["pwrite64@0=50000000+100000", "pread64@0=40000000+100000"];
     rules.extend(first.iter().map(String::as_str));
@@ -69,18 +69,18 @@ fn storage_that_changes_under_a_run_is_told_with_its_move() {
     if !does_direct(&run.result) {
         return;
     }
-    let moves = items(&run.result["derived"]["storage"]);
+    let moves = items(&run.result["derived"]["storage_drift"]);
     let [write, read] = moves else { panic!("{moves:?}") };
     assert_eq!((&write["verdict"], &read["verdict"]), (&"changed".into(), &"steady".into()), "{moves:?}");
     assert!((write["ratio"].as_f64().unwrap() - 0.5).abs() < 0.02, "{write}");
     assert!((write["start_mb_per_second"].as_f64().unwrap() - 41.5).abs() < 1.0, "{write}");
-    let warned = items(&run.result["derived"]["warnings"]).iter().find(|w| w["kind"] == "storage_changed");
+    let warned = items(&run.result["derived"]["warnings"]).iter().find(|w| w["kind"] == "storage_drift");
     assert_eq!(warned.expect("a warning")["access"], "write");
-    assert!(run.run.stdout.contains("the storage changed under the run"), "{}", run.run);
+    assert!(run.run.stdout.contains("storage drift: write at the end"), "{}", run.run);
 }
 
 #[test]
-fn where_there_is_no_probe_the_reason_is_told() {
+fn where_there_is_no_probe_the_reason_is_reported() {
     for (args, why) in [
         (&["-T", "1s", "--backend", "posix"][..], "T is below 20 s"),
         (&["-T", "20s", "--backend", "null"], "no backend of the run writes files"),
@@ -90,9 +90,9 @@ fn where_there_is_no_probe_the_reason_is_told() {
         let result = document(&scratch);
         let probes = items(&result["probes"]);
         assert!(
-            probes.len() == 2 && probes.iter().all(|p| p["not_known"].as_str().unwrap().contains(why)),
+            probes.len() == 2 && probes.iter().all(|p| p["unknown_reason"].as_str().unwrap().contains(why)),
             "{probes:?}"
         );
-        assert_eq!(items(&result["derived"]["storage"]), [] as [Value; 0]);
+        assert_eq!(items(&result["derived"]["storage_drift"]), [] as [Value; 0]);
     }
 }

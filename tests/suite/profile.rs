@@ -52,7 +52,7 @@ fn the_file_system_of_each_file_is_in_the_profile() {
     let run = profile(&output, 2, &program, &[path(&data), "message", "2"]).run();
     assert_eq!(run.code(), 0, "{run}");
     let kind = match Command::new("df").arg("--output=fstype").arg(&data).output() {
-        Ok(told) if told.status.success() => String::from_utf8_lossy(&told.stdout).into_owned(),
+        Ok(listing) if listing.status.success() => String::from_utf8_lossy(&listing.stdout).into_owned(),
         other => return skip(&format!("df does not tell the kind of a file system: {other:?}")),
     };
     let kind = kind.lines().last().unwrap_or_default().trim();
@@ -63,7 +63,7 @@ fn the_file_system_of_each_file_is_in_the_profile() {
 
 /// A file that the program made while it ran is made at its opening in the replay, the other one before the first call.
 #[test]
-fn files_that_the_program_made_itself_are_told_from_those_that_were_there() {
+fn files_created_by_the_program_are_distinguished_from_existing_ones() {
     let scratch = Scratch::new();
     let program = application(&scratch, "made");
     let (output, old, new) = (scratch.join("made.csv"), scratch.join("old"), scratch.join("new"));
@@ -76,16 +76,17 @@ fn files_that_the_program_made_itself_are_told_from_those_that_were_there() {
         line.unwrap_or_else(|| panic!("{text}")).to_owned()
     };
     assert!(!file(&old).contains("made="), "{text}");
-    let (_, made_ns) = file(&new).split_once(",made=").map(|(a, b)| (a.to_owned(), b.parse::<u64>().unwrap())).unwrap();
+    let (_, created_ns) =
+        file(&new).split_once(",made=").map(|(a, b)| (a.to_owned(), b.parse::<u64>().unwrap())).unwrap();
     let opened_ns = |n: usize| calls_of(&text, "File_open")[n].split(',').next().unwrap().parse::<u64>().unwrap();
     // The clock of the file system ticks every few milliseconds.
-    assert!(opened_ns(0) < made_ns + 20_000_000 && made_ns <= opened_ns(1), "{text}");
+    assert!(opened_ns(0) < created_ns + 20_000_000 && created_ns <= opened_ns(1), "{text}");
 
     let (_scratch, run, result) = replay(2, &text, "--backend mpiio,posix,uring --repeat 2");
-    for pass in items(&result["passes"]) {
-        assert_eq!(number(&pass["calls"]), number(&pass["calls_as_recorded"]), "{pass}; {run}");
-        assert_eq!(number(&pass["bytes_checked"]), 2 * 2 * 300_000, "{pass}; {run}");
-        assert_eq!(number(&pass["prefilled_bytes"]), 300_000, "the other one is made later: {pass}; {run}");
+    for repetition in items(&result["repetitions"]) {
+        assert_eq!(number(&repetition["calls"]), number(&repetition["calls_as_recorded"]), "{repetition}; {run}");
+        assert_eq!(number(&repetition["bytes_checked"]), 2 * 2 * 300_000, "{repetition}; {run}");
+        assert_eq!(number(&repetition["prefilled_bytes"]), 300_000, "the other one is made later: {repetition}; {run}");
     }
 }
 
@@ -106,13 +107,13 @@ fn files_that_the_program_removed_itself_are_removed_in_the_replay() {
     assert!(!file(1).contains("gone="), "{text}");
     assert_eq!(openings.iter().filter(|line| line.contains("error=")).count(), 2, "{text}");
 
-    for pass in items(&replay(2, &text, "--backend mpiio,posix,uring --repeat 2").2["passes"]) {
-        assert_eq!(number(&pass["calls"]), number(&pass["calls_as_recorded"]), "{pass}");
+    for repetition in items(&replay(2, &text, "--backend mpiio,posix,uring --repeat 2").2["repetitions"]) {
+        assert_eq!(number(&repetition["calls"]), number(&repetition["calls_as_recorded"]), "{repetition}");
     }
     // Where nobody knows of it, the file stays, and opening it succeeds.
     let unknown = text.replace(&format!(",gone={gone_ns}"), "");
-    for pass in items(&replay(2, &unknown, "--backend mpiio,posix").2["passes"]) {
-        assert!(number(&pass["calls_as_recorded"]) < number(&pass["calls"]), "{pass}");
+    for repetition in items(&replay(2, &unknown, "--backend mpiio,posix").2["repetitions"]) {
+        assert!(number(&repetition["calls_as_recorded"]) < number(&repetition["calls"]), "{repetition}");
     }
 }
 
@@ -156,7 +157,7 @@ fn under_a_launcher_the_next_step_is_named() {
     let run = launch.within(Duration::from_secs(60)).run();
     run.expect(2).says(&[
         "as 2 processes",
-        "behind `--`: beff-raw profile -o $'",
+        "after `--`: beff-raw profile -o $'",
         r"\xff.csv' -- mpirun -n 2 ./app input",
     ]);
     assert_eq!(run.stderr.matches("Put the launcher").count(), 1, "{run}");

@@ -77,7 +77,7 @@ fn the_code_is_that_of_a_program_that_failed() {
 }
 
 #[test]
-fn nothing_recorded_is_not_taken_for_a_profile() {
+fn an_empty_recording_is_not_a_profile() {
     let scratch = Scratch::new();
     let output = scratch.join("a.csv");
     let launch = Launch::alone().arg("profile").arg("-o").arg(&output).args(["--", "sh", "-c"]);
@@ -89,7 +89,7 @@ fn nothing_recorded_is_not_taken_for_a_profile() {
 
 /// The limit of the process is met by the last bytes; the kernel's answer is that of a full disk but for the words.
 #[test]
-fn a_profile_that_finds_no_room_leaves_nothing() {
+fn a_profile_without_space_leaves_nothing() {
     for name in ["a.csv", "a.csv.zst"] {
         let scratch = Scratch::new();
         let parts = recording(&scratch);

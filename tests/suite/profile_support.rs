@@ -11,8 +11,8 @@ pub fn application(scratch: &Scratch, name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/profile").join(format!("{name}.c"));
     let program = scratch.join(name);
     let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
-    let made = succeed(Command::new(mpicc).args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(source));
-    made.unwrap_or_else(|e| panic!("{name}.c: {e}"));
+    let compiled = succeed(Command::new(mpicc).args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(source));
+    compiled.unwrap_or_else(|e| panic!("{name}.c: {e}"));
     program
 }
 

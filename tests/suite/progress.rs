@@ -172,9 +172,9 @@ fn a_node_exporter_reads_the_metrics_of_all_runs() {
             let (metric, labels) = sample.split_once('{').unwrap();
             let run = labels.split("\",").next().unwrap().trim_end_matches("\"}");
             let same = |l: &&str| l.starts_with(&format!("{metric}{{")) && l.contains(&format!("{run}\""));
-            let told: Vec<&str> = answer.lines().filter(same).collect();
+            let samples: Vec<&str> = answer.lines().filter(same).collect();
             let of = |text: &str| text.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
-            assert_eq!(told.iter().map(|l| of(l)).collect::<Vec<_>>(), [of(value)], "{line}: {answer}");
+            assert_eq!(samples.iter().map(|l| of(l)).collect::<Vec<_>>(), [of(value)], "{line}: {answer}");
         }
     }
     assert!(answer.contains(r#"run="b \"\\\n{}""#), "{answer}");
@@ -202,7 +202,7 @@ fn metrics_are_there_in_every_benchmark() {
 #[test]
 fn what_cannot_be_watched_as_asked_is_not_begun() {
     let scratch = Scratch::new();
-    io(&scratch, &["--progress", "bar"]).expect(2).says(&["stderr is no terminal", "--progress lines"]);
+    io(&scratch, &["--progress", "bar"]).expect(2).says(&["stderr is not a terminal", "--progress lines"]);
     io(&scratch, &["--metrics", "/nowhere/run.prom"]).expect(2).says(&["--metrics /nowhere/run.prom", "directory"]);
     io(&scratch, &["--quiet", "--progress", "json"]).expect(2).says(&["--quiet", "--progress"]);
     assert_eq!(scratch.list("disk"), [] as [&str; 0]);
@@ -219,7 +219,7 @@ fn a_terminal_gets_a_bar_that_moves() {
     let out = scratch.join("bar");
     fs::create_dir(scratch.join("disk")).unwrap();
     let line = format!(
-        "{} -n 1 {PROGRAM} --time 4s --types 2 --space 200M --backend posix --verify ring --path {} --out {}",
+        "{} -n 1 {PROGRAM} --time 4s --types 2 --space 200M --backend posix --verify sample --path {} --out {}",
         launcher().words.join(" "),
         scratch.join("disk").display(),
         out.display()

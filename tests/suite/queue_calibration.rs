@@ -47,8 +47,8 @@ fn check_strategies(result: &Value, m_part_bytes: u64) {
         let access = if p["access"] == "read" { "read" } else { "write" };
         let chosen = calibrations.iter().find(|t| t["access"] == access).and_then(|t| t["operation_bytes"].as_u64());
         let strategy = p["strategy"].as_str().unwrap();
-        let told = strategy.split("chunks in operations of ").nth(1).map(|rest| rest.split(' ').next().unwrap());
-        assert_eq!(told.map(str::to_owned), chosen.map(|bytes| bytes.to_string()), "{p}");
+        let reported = strategy.split("chunks in operations of ").nth(1).map(|rest| rest.split(' ').next().unwrap());
+        assert_eq!(reported.map(str::to_owned), chosen.map(|bytes| bytes.to_string()), "{p}");
     }
 }
 
@@ -56,8 +56,8 @@ fn check_strategies(result: &Value, m_part_bytes: u64) {
 fn chunks_of_four_mib_are_tried_in_operations_of_one_and_of_two() {
     let scratch = Scratch::new();
     let args = ["-T", "300s", "--repeat", "off", "--backend", "uring", "--types", "2"];
-    let room = ["--memory-per-process", "512M", "--space", "600M"];
-    Launch::new(2).args(args).args(room).into(&scratch).run().expect(0);
+    let space = ["--memory-per-process", "512M", "--space", "600M"];
+    Launch::new(2).args(args).args(space).into(&scratch).run().expect(0);
     let result = document(&scratch);
     check(&result, 2, 4 << 20);
     check_strategies(&result, 4 << 20);

@@ -17,7 +17,7 @@ fn has_two_phases(result: &Value) -> bool {
 }
 
 #[test]
-fn planned_memory_is_what_is_taken() {
+fn planned_memory_is_the_memory_used() {
     const ALL: &str = "mpiio,posix,uring,mmap";
     for (ranks, of_ranks) in [(1, &["uring", ALL][..]), (2, &[ALL]), (3, &["uring"]), (4, &[ALL])] {
         for &backends in of_ranks {
@@ -63,7 +63,7 @@ fn memory_is_left_alone_where_nothing_is_moved() {
     let ending = &result["ending"];
     assert!(number(&ending["rank_memory_planned_bytes"]) > 128 << 20, "{ending}");
     assert!(number(&ending["rank_memory_high_water_bytes"]) < 128 << 20, "{ending}");
-    assert_eq!(result["cold"][0]["not_known"], "no backend of the run moves data");
+    assert_eq!(result["cache_cold"][0]["unknown_reason"], "no backend of the run moves data");
 }
 
 /// Takes huge pages away from the program, as a host that has them switched off.
@@ -75,7 +75,7 @@ fn small_pages(result: &Value) -> Option<&Value> {
 
 /// Of private and of shared memory. Where the kernel gives them there is no warning, and where not there is one, with the figures.
 #[test]
-fn small_pages_are_told() {
+fn small_pages_are_reported() {
     for (ranks, backend) in [(1, "uring"), (2, "uring"), (2, "posix")] {
         let scratch = Scratch::new();
         let both = format!(
@@ -99,7 +99,7 @@ fn small_pages_are_told() {
         let is_direct = items(&result["patterns"]).iter().any(|p| p["direct"] == true && number(&p["calls"]) > 0);
         assert_eq!(small_pages(&result).is_some(), is_direct, "{pages}");
         assert!(
-            small_pages(&result).is_none_or(|w| w["cause"].as_str().unwrap().contains("is in small pages: 0 ")),
+            small_pages(&result).is_none_or(|w| w["cause"].as_str().unwrap().contains("are in small pages: 0 ")),
             "{run}"
         );
         let with = self::run(ranks, &["--memory-per-process", "1G", "--backend", backend]);
@@ -119,17 +119,17 @@ fn is_warm(result: &Value) -> bool {
 
 /// What the loads say, by the formula of the docs; None: not known.
 fn from_memory(cold: &Value) -> Option<f64> {
-    let [found, flushed, cached] = ["found_ns", "flushed_ns", "cached_ns"].map(|name| cold[name].as_f64().unwrap());
-    cold["not_known"].is_null().then(|| ((found - cached) / (flushed - cached)).clamp(0.0, 1.0))
+    let [found, flushed, cached] = ["load_ns", "flushed_ns", "cached_ns"].map(|name| cold[name].as_f64().unwrap());
+    cold["unknown_reason"].is_null().then(|| ((found - cached) / (flushed - cached)).clamp(0.0, 1.0))
 }
 
 /// A ring of more than all caches is cold. One that fits the shared cache stays there only where no other machine of the same processor
 /// fills it: what is said follows from the loads each time. That memory of a private cache is found warm: `frame::run::cold`.
 #[test]
-fn what_is_said_of_warm_memory_follows_from_the_loads() {
+fn warm_memory_is_reported_by_the_loads() {
     let seen = |ranks: u64, memory_bytes: u64| {
         let result = run(ranks, &["--backend", "posix", "--memory-per-process", &memory_bytes.to_string()]);
-        let [cold] = items(&result["cold"]) else { panic!("{}", result["cold"]) };
+        let [cold] = items(&result["cache_cold"]) else { panic!("{}", result["cache_cold"]) };
         assert!(number(&cold["cache_share_bytes"]) > 0, "{cold}");
         let share = from_memory(cold);
         assert_eq!(is_warm(&result), share.is_some_and(|share| share < 0.5), "{cold}");

@@ -18,24 +18,24 @@ pub fn words_wrong(result: &Value) -> u64 {
         let sample = record["sample"]["words_wrong"].as_u64().unwrap_or(0);
         number(&record["verification"]["words_wrong"]) + sample
     };
-    let repeats = items(&result["repeats"]).iter().map(|r| of(&r["measured"])).sum::<u64>();
-    items(&result["patterns"]).iter().map(of).sum::<u64>() + repeats
+    let repetitions = items(&result["repetitions"]).iter().map(|r| of(&r["measurement"])).sum::<u64>();
+    items(&result["patterns"]).iter().map(of).sum::<u64>() + repetitions
 }
 
 /// Every byte is compared, before and after each access, of repeats too: what is read is what was written last.
 #[test]
-fn every_byte_of_a_repeat_is_compared() {
+fn every_byte_of_a_repetition_is_compared() {
     let scratch = Scratch::new();
     let options = ["-T", "15s", "--backend", "posix", "--verify", "full", "--types", "2"];
     Launch::new(2).args(SMALL).args(options).into(&scratch).run().expect(0);
     let result = document(&scratch);
-    let repeats = items(&result["repeats"]);
-    let of = |access: &str| repeats.iter().filter(|r| r["measured"]["access"] == access).collect::<Vec<_>>();
+    let repetitions = items(&result["repetitions"]);
+    let of = |access: &str| repetitions.iter().filter(|r| r["measurement"]["access"] == access).collect::<Vec<_>>();
     assert!(!of("rewrite").is_empty() && !of("read").is_empty());
-    let checked = of("read").iter().map(|r| number(&r["measured"]["verification"]["words_checked"])).sum::<u64>();
+    let checked = of("read").iter().map(|r| number(&r["measurement"]["verification"]["words_checked"])).sum::<u64>();
     assert!(checked > 0);
-    for t in items(&result["type_repeats"]) {
-        let full = &t["measured"]["full_verification"];
+    for t in items(&result["type_repetitions"]) {
+        let full = &t["measurement"]["full_verification"];
         assert!(number(&full["words_checked"]) > 0 && full["words_wrong"] == 0, "{t}");
     }
     assert_eq!(words_wrong(&result), 0);
@@ -48,19 +48,19 @@ fn several_partitions_share_the_time() {
     Launch::new(2).args(SMALL).args(options).into(&scratch).run().expect(0);
     let result = document(&scratch);
     for ranks in [1, 2] {
-        assert!(items(&result["repeats"]).iter().any(|r| r["measured"]["ranks"] == ranks), "{ranks}");
+        assert!(items(&result["repetitions"]).iter().any(|r| r["measurement"]["ranks"] == ranks), "{ranks}");
     }
     assert_eq!(words_wrong(&result), 0);
 }
 
 #[test]
-fn without_repeats_the_run_ends_after_the_first_pass() {
+fn without_repetitions_the_run_ends_after_the_first_measurement() {
     let scratch = Scratch::new();
     let options =
         ["-T", "10s", "--backend", "posix", "--repeat", "off", "--memory-per-process", "64M", "--space", "150M"];
     Launch::new(2).args(options).args(["--types", "2", "--quiet"]).into(&scratch).run().expect(0);
     let result = document(&scratch);
-    assert!(items(&result["repeats"]).is_empty() && items(&result["derived"]["intervals"]["types"]).is_empty());
+    assert!(items(&result["repetitions"]).is_empty() && items(&result["derived"]["intervals"]["types"]).is_empty());
     assert_eq!(result["config"]["repeat"], "off");
 }
 
@@ -81,12 +81,12 @@ fn until_ends_or_says_that_it_did_not() {
         let real = result["ending"]["real_seconds"].as_f64().unwrap();
         // How often each type was measured again with each access method.
         let mut times = BTreeMap::new();
-        for t in items(&result["type_repeats"]).iter().map(|t| &t["measured"]) {
+        for t in items(&result["type_repetitions"]).iter().map(|t| &t["measurement"]) {
             *times.entry(format!("{} {}", t["access"], t["pattern_type"])).or_insert(0_u64) += 1;
         }
         let (least, most) = (*times.values().min().unwrap(), *times.values().max().unwrap());
         println!("--until {percent}: {least} to {most} repeats, {real:.1} s, warned: {warned}");
-        if items(&result["repeats"]).iter().any(|r| r["share"] != 1.0) {
+        if items(&result["repetitions"]).iter().any(|r| r["share"] != 1.0) {
             skip(&format!("this storage is too slow for whole repeats in {time} s"));
         } else if warned {
             // The time was used: reads of such small data take a moment.
@@ -102,13 +102,13 @@ fn until_ends_or_says_that_it_did_not() {
 
 /// Killed while it repeats: the journal is a result whose first pass is whole.
 #[test]
-fn a_kill_during_the_repeats_keeps_the_first_pass() {
+fn a_kill_during_repetitions_keeps_the_first_measurement() {
     for kill in ["KILL", "INT"] {
         let scratch = Scratch::new();
         let options = ["-T", "40s", "--backend", "posix", "--types", "2,3"];
         let mut running = Launch::new(2).args(SMALL).args(options).into(&scratch).start();
         let out = scratch.join("out.jsonl");
-        running.until("a repeat", || fs::read_to_string(&out).is_ok_and(|t| t.contains(r#""record":"repeat""#)));
+        running.until("a repeat", || fs::read_to_string(&out).is_ok_and(|t| t.contains(r#""record":"repetition""#)));
         let ranks = running.ranks();
         let target = if kill == "KILL" { ranks[1] } else { running.pid() };
         signal(target, kill);
@@ -127,7 +127,7 @@ fn a_kill_during_the_repeats_keeps_the_first_pass() {
 
 /// A repeat is the same measurement as the first pass: with rounds each of them has its sync, which counts. Here a sync takes 30 ms.
 #[test]
-fn a_repeat_has_the_rounds_of_the_first_pass() {
+fn a_repetition_has_the_rounds_of_the_first_measurement() {
     let slow = patient::library_of("slow_sync", include_str!("../planted/slow_sync.c"));
     let scratch = Scratch::new();
     let preload = format!("{} {}", patient::library().display(), slow.display());
@@ -137,14 +137,14 @@ fn a_repeat_has_the_rounds_of_the_first_pass() {
     let result = document(&scratch);
     let sync_seconds = |p: &Value| p["intervals"]["sync_seconds"].as_f64().unwrap();
     let mut compared = 0;
-    for repeat in items(&result["repeats"]).iter().map(|r| &r["measured"]) {
-        let is_it = |p: &&Value| p["access"] == repeat["access"] && p["pattern"] == repeat["pattern"];
+    for repetition in items(&result["repetitions"]).iter().map(|r| &r["measurement"]) {
+        let is_it = |p: &&Value| p["access"] == repetition["access"] && p["pattern"] == repetition["pattern"];
         let first = items(&result["patterns"]).iter().find(is_it).unwrap();
-        let whole = first["calls"] == repeat["calls"] && repeat["access"] != "read";
+        let whole = first["calls"] == repetition["calls"] && repetition["access"] != "read";
         let rounds = items(&first["rounds"]).len();
         if whole && rounds > 1 {
             assert!(sync_seconds(first) > 0.029 * rounds as f64, "{rounds} rounds: {first}");
-            assert!(sync_seconds(repeat) > 0.029 * rounds as f64, "{rounds} rounds: {repeat}");
+            assert!(sync_seconds(repetition) > 0.029 * rounds as f64, "{rounds} rounds: {repetition}");
             compared += 1;
         }
     }

@@ -75,28 +75,28 @@ pub fn replay(ranks: u64, profile: &str, words: &str) -> (Scratch, Run, Value) {
 }
 
 #[track_caller]
-fn check_passes(result: &Value, run: &Run, calls: u64, checked: u64) {
-    for pass in items(&result["passes"]) {
-        let what = format!("{pass}; {run}");
-        assert_eq!(pass["ended"]["by"], "complete", "{what}");
-        assert_eq!((number(&pass["calls"]), number(&pass["calls_as_recorded"])), (calls, calls), "{what}");
-        let stores = pass["backend"] != "null";
-        assert_eq!(number(&pass["bytes_checked"]), if stores { checked } else { 0 }, "{what}");
-        assert_eq!((number(&pass["bytes_wrong"]), number(&pass["allocations_in_clock"])), (0, 0), "{what}");
+fn check_repetitions(result: &Value, run: &Run, calls: u64, checked: u64) {
+    for repetition in items(&result["repetitions"]) {
+        let what = format!("{repetition}; {run}");
+        assert_eq!(repetition["ended"]["by"], "complete", "{what}");
+        assert_eq!((number(&repetition["calls"]), number(&repetition["calls_as_recorded"])), (calls, calls), "{what}");
+        let stores = repetition["backend"] != "null";
+        assert_eq!(number(&repetition["bytes_checked"]), if stores { checked } else { 0 }, "{what}");
+        assert_eq!((number(&repetition["bytes_wrong"]), number(&repetition["allocations_in_clock"])), (0, 0), "{what}");
     }
 }
 
 #[test]
 fn every_backend_replays_in_order_with_the_right_data() {
     let (scratch, run, result) = replay(2, &program(), "--backend mpiio,posix,uring,null --repeat 2 --full");
-    assert_eq!(items(&result["passes"]).len(), 8);
-    check_passes(&result, &run, 16, 2000 + 1000 + 50_000 + 10_000);
+    assert_eq!(items(&result["repetitions"]).len(), 8);
+    check_repetitions(&result, &run, 16, 2000 + 1000 + 50_000 + 10_000);
     assert_eq!(result["derived"]["verdict"]["verdict"], "as_recorded", "{run}");
     assert_eq!(number(&result["setup"]["profile"]["orderings"]), 2);
-    assert_eq!(journal(&scratch, "pass").len(), 8);
+    assert_eq!(journal(&scratch, "repetition").len(), 8);
     assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
     let last = run.stdout.lines().last().unwrap();
-    assert!(last.starts_with("replay = complete, as recorded: 8 of 8 passes complete"), "{run}");
+    assert!(last.starts_with("replay = complete, as recorded: 8 of 8 repetitions complete"), "{run}");
     for part in ["How fast", "Can it be trusted", "By file", "read, collective", "100 % of what was read"] {
         assert!(run.stdout.contains(part), "no '{part}'; {run}");
     }
@@ -105,7 +105,7 @@ fn every_backend_replays_in_order_with_the_right_data() {
 #[test]
 fn more_ranks_idle_and_kept_files_have_our_names() {
     let (scratch, run, result) = replay(3, &program(), "--keep-files --run-dir kept");
-    check_passes(&result, &run, 16, 63_000);
+    check_repetitions(&result, &run, 16, 63_000);
     assert_eq!(list(&scratch.join("disk/kept/mpiio")), ["file-0001", "file-0002"]);
     assert_eq!(fs::metadata(scratch.join("disk/kept/mpiio/file-0001")).unwrap().len(), 12_000);
 }
@@ -127,7 +127,7 @@ fn a_file_that_grew_without_mpi_is_as_long_when_it_is_opened_again() {
 621,630,File_close,handle=2";
     let profile = format!("{HEAD}{}", calls(&[of_0, of_1]));
     let (_, run, result) = replay(2, &profile, "--backend mpiio,posix,uring,null --repeat 2");
-    check_passes(&result, &run, 11, 6000);
+    check_repetitions(&result, &run, 11, 6000);
 }
 
 /// Before the program had made it, it was not there to be opened.
@@ -143,14 +143,18 @@ fn a_file_that_the_program_made_is_there_from_its_opening_on() {
 501,510,File_open,handle=2,file=1,comm=0,mode=rdonly,number=100000
 621,630,File_close,handle=2";
     let there = format!("{HEAD}{}", calls(&[of_0, of_1]));
-    let made = there.replace("in.dat,100000", "in.dat,100000,made=300");
-    for (profile, as_recorded) in [(&made, 7), (&there, 5)] {
+    let created = there.replace("in.dat,100000", "in.dat,100000,made=300");
+    for (profile, as_recorded) in [(&created, 7), (&there, 5)] {
         let scratch = Scratch::new();
         let run = launch(2, &scratch, profile, "--backend mpiio --cache keep").run();
         run.expect(0);
-        let pass = document(&scratch)["passes"][0].clone();
-        assert_eq!(number(&pass["calls_as_recorded"]), as_recorded, "{pass}; {run}");
-        assert_eq!((number(&pass["bytes_checked"]), number(&pass["bytes_wrong"])), (100_000, 0), "{pass}; {run}");
+        let repetition = document(&scratch)["repetitions"][0].clone();
+        assert_eq!(number(&repetition["calls_as_recorded"]), as_recorded, "{repetition}; {run}");
+        assert_eq!(
+            (number(&repetition["bytes_checked"]), number(&repetition["bytes_wrong"])),
+            (100_000, 0),
+            "{repetition}; {run}"
+        );
     }
 }
 
@@ -168,8 +172,8 @@ fn what_a_write_would_have_left_that_is_not_made_is_unknown() {
     let profile = format!("{HEAD}{}", calls(&[of_0, of_1]));
     let (_, run, result) = replay(2, &profile, "--backend mpiio,posix");
     let found = |backend: &str, what: &str| {
-        let passes = items(&result["passes"]);
-        number(&passes.iter().find(|pass| pass["backend"] == backend).unwrap()[what])
+        let repetitions = items(&result["repetitions"]);
+        number(&repetitions.iter().find(|repetition| repetition["backend"] == backend).unwrap()[what])
     };
     assert_eq!((found("mpiio", "bytes_checked"), found("mpiio", "bytes_unknown")), (4000, 0), "{run}");
     assert_eq!((found("posix", "bytes_checked"), found("posix", "bytes_unknown")), (1000, 3000), "{run}");
@@ -185,8 +189,8 @@ fn what_a_write_would_have_left_that_is_not_made_is_unknown() {
     let of_1 = of_1.replace("700,710", "231,241,File_sync,handle=1\n700,710");
     let cut = format!("{HEAD}{}", calls(&[of_0, &of_1]));
     let (_, run, result) = replay(2, &cut, "--backend posix");
-    let pass = &items(&result["passes"])[0];
-    assert_eq!((number(&pass["bytes_wrong"]), number(&pass["bytes_unknown"])), (0, 3000), "{run}");
+    let repetition = &items(&result["repetitions"])[0];
+    assert_eq!((number(&repetition["bytes_wrong"]), number(&repetition["bytes_unknown"])), (0, 3000), "{run}");
 }
 
 #[test]
@@ -200,10 +204,10 @@ fn an_order_that_is_missing_is_found_as_wrong_data_or_not_at_all() {
     let slow = slow.replacen("1010,1020,", "300001010,300001020,", 1).replacen("1030,1040,", "300001030,300001040,", 1);
     let slow = slow.replacen("1050,1060,", "300001050,300001060,", 1);
     let (_scratch, run, result) = replay(2, &slow, "--pace think");
-    check_passes(&result, &run, 16, 63_000);
-    let pass = &items(&result["passes"])[0];
-    assert!(number(&pass["waits"]) >= 1 && pass["waited_seconds"].as_f64().unwrap() > 0.2, "{pass}");
-    assert!(pass["late_seconds"].is_number());
+    check_repetitions(&result, &run, 16, 63_000);
+    let repetition = &items(&result["repetitions"])[0];
+    assert!(number(&repetition["waits"]) >= 1 && repetition["wait_seconds"].as_f64().unwrap() > 0.2, "{repetition}");
+    assert!(repetition["late_seconds"].is_number());
 }
 
 #[test]
@@ -232,8 +236,8 @@ fn a_hundred_fast_replays_without_a_short_or_wrong_read() {
     ranks.iter_mut().for_each(|text| text.push_str("90000,90010,File_close,handle=1\n"));
     let profile = format!("{HEAD}{}", calls(&[&ranks[0], &ranks[1]]));
     let (_scratch, run, result) = replay(2, &profile, "--repeat 100");
-    assert_eq!(items(&result["passes"]).len(), 100);
-    check_passes(&result, &run, 44, 20 * 4096);
+    assert_eq!(items(&result["repetitions"]).len(), 100);
+    check_repetitions(&result, &run, 44, 20 * 4096);
 }
 
 #[test]
@@ -249,16 +253,16 @@ fn errors_that_were_recorded_are_expected() {
     let run = launch(2, &scratch, &profile, "").run();
     run.expect(0);
     let result = document(&scratch);
-    let pass = &items(&result["passes"])[0];
-    assert_eq!(number(&pass["calls"]), 5, "marks are no calls of files");
+    let repetition = &items(&result["repetitions"])[0];
+    assert_eq!(number(&repetition["calls"]), 5, "marks are no calls of files");
     // Libraries have their own classes for a write that is not allowed.
-    assert!(number(&pass["calls_as_recorded"]) >= 4, "{pass}; {run}");
+    assert!(number(&repetition["calls_as_recorded"]) >= 4, "{repetition}; {run}");
     let unexpected = profile.replace(",error=MPI_ERR_READ_ONLY", ",bytes=10");
     let scratch = Scratch::new();
     let run = launch(2, &scratch, &unexpected, "").run();
     run.expect(0);
     let result = document(&scratch);
-    let differences = items(&items(&result["passes"])[0]["differences"]);
+    let differences = items(&items(&result["repetitions"])[0]["differences"]);
     assert_eq!((differences.len(), &differences[0]["kind"]), (1, &Value::from("error")), "{run}");
     assert_eq!(differences[0]["recorded"], "no error");
     assert_eq!(result["derived"]["verdict"]["verdict"], "not_as_recorded");
@@ -273,8 +277,8 @@ fn a_flipped_bit_is_found_and_named() {
     let found = items(&result["corruptions"]);
     assert_eq!(found.len(), 1, "{run}");
     let c = &found[0];
-    assert_eq!(c["looks_like"], "one bit flipped", "{c}");
-    assert_eq!((number(&c["found"]) ^ number(&c["expected"]), number(&c["bytes_wrong"])), (0x10, 1), "{c}");
+    assert_eq!(c["diagnosis"], "one bit flipped", "{c}");
+    assert_eq!((number(&c["actual"]) ^ number(&c["expected"]), number(&c["bytes_wrong"])), (0x10, 1), "{c}");
     assert_eq!((number(&c["rank"]), number(&c["file"]), number(&c["offset_bytes"])), (0, 2, 0), "{c}");
     assert!(run.stdout.contains("replay = WRONG DATA"), "{run}");
 }

@@ -41,11 +41,11 @@ fn bad_profiles_are_refused_before_anything_is_made() {
         2,
         &lonely("bytes=3000", most).replace("done=1:2000", "done=1:9223372036854775807"),
         "",
-        &["rank 0", "more than can be"],
+        &["rank 0", "bytes of the rank overflow"],
     );
-    refused(2, "no profile\n", "", &["app.csv:1:", "no profile"]);
+    refused(2, "no profile\n", "", &["app.csv:1:", "not a profile"]);
     let idle = "100,200,File_open,handle=1,file=1,comm=0,mode=rdonly\n300,400,File_close,handle=1";
-    refused(2, &format!("{HEAD}{}", calls(&[idle, idle])), "", &["no call that moves data: 4 calls in all"]);
+    refused(2, &format!("{HEAD}{}", calls(&[idle, idle])), "", &["no call that transfers data: 4 calls in all"]);
     refused(2, &good, "--backend mmap", &["mmap: it cannot replay", "Choose from: mpiio"]);
 }
 
@@ -83,14 +83,14 @@ fn a_rank_that_was_cut_holds_nobody_up() {
     let run = launch(2, &scratch, &cut, "").run();
     run.expect(0);
     let result = document(&scratch);
-    assert_eq!(number(&result["setup"]["profile"]["calls_cut"]), 4, "{run}");
-    assert_eq!(number(&items(&result["passes"])[0]["calls"]), 8, "{run}");
+    assert_eq!(number(&result["setup"]["profile"]["calls_discarded"]), 4, "{run}");
+    assert_eq!(number(&items(&result["repetitions"])[0]["calls"]), 8, "{run}");
     assert_eq!(result["derived"]["verdict"]["verdict"], "not_as_recorded");
-    assert!(run.stdout.contains("4 calls behind a collective call"), "{run}");
+    assert!(run.stdout.contains("4 calls after a collective call"), "{run}");
 }
 
 #[test]
-fn what_a_backend_cannot_replay_is_told_before() {
+fn unsupported_calls_are_reported_before_the_run() {
     let shared = "
 100,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create
 300,400,File_write_shared,handle=1,count=100,type=0,bytes=100
@@ -99,11 +99,11 @@ fn what_a_backend_cannot_replay_is_told_before() {
     let profile = format!("{HEAD}{}", calls(&[shared, shared]));
     let scratch = Scratch::new();
     let run = launch(2, &scratch, &profile, "--backend mpiio,posix").run();
-    run.expect(0).says(&["posix leaves out 2 calls of File_write_shared"]);
+    run.expect(0).says(&["posix omits 2 calls of File_write_shared"]);
     let result = document(&scratch);
-    let calls: Vec<u64> = items(&result["passes"]).iter().map(|p| number(&p["calls"])).collect();
+    let calls: Vec<u64> = items(&result["repetitions"]).iter().map(|p| number(&p["calls"])).collect();
     assert_eq!(calls, [8, 6], "{run}");
-    assert_eq!(items(&result["setup"]["leavings"])[1]["left_out"][0]["calls"], 2);
+    assert_eq!(items(&result["setup"]["omissions"])[1]["omitted"][0]["calls"], 2);
 }
 
 #[test]
@@ -123,12 +123,12 @@ fn hints_win_over_recorded_ones() {
     } else {
         assert_eq!(missing.len(), 1, "{missing:?}");
         // At the opening with recorded hints, at the one without, and at that of the look before.
-        let told = |key: &str, value: &str| {
+        let reported = |key: &str, value: &str| {
             let is_it =
                 |line: &&str| line.contains(&format!("key = {key} ")) && line.contains(&format!("value = {value} "));
             run.stdout.lines().filter(is_it).count()
         };
-        assert_eq!((told("cb_buffer_size", "1048576"), told("striping_unit", "65536")), (3, 1), "{run}");
+        assert_eq!((reported("cb_buffer_size", "1048576"), reported("striping_unit", "65536")), (3, 1), "{run}");
         assert_eq!(missing[0]["key"], "no_such_hint");
     }
     assert_eq!(scratch.list("disk"), [] as [&str; 0]);
@@ -179,10 +179,10 @@ fn a_signal_keeps_what_was_measured() {
         let report = Command::new(PROGRAM).arg("report").arg(scratch.join("out.jsonl")).output().unwrap();
         let text = String::from_utf8_lossy(&report.stdout);
         assert!(text.contains("INTERRUPTED") || text.contains("KILLED"), "{text}\n{run}");
-        let passes = journal(&scratch, "pass");
-        if let Some(pass) = passes.first() {
-            assert_eq!(pass["ended"]["by"], "interrupted", "{run}");
-            assert!(number(&pass["calls"]) > 50 && number(&pass["calls"]) < 6000, "{pass}");
+        let repetitions = journal(&scratch, "repetition");
+        if let Some(repetition) = repetitions.first() {
+            assert_eq!(repetition["ended"]["by"], "interrupted", "{run}");
+            assert!(number(&repetition["calls"]) > 50 && number(&repetition["calls"]) < 6000, "{repetition}");
         }
     }
 }

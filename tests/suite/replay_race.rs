@@ -21,16 +21,16 @@ fn right(ranks: u64, profile: &str, words: &str) -> (Vec<Value>, Run) {
     let scratch = Scratch::new();
     let run = launch(ranks, &scratch, profile, words).run();
     run.expect(0);
-    let passes = items(&document(&scratch)["passes"]).to_vec();
-    for pass in &passes {
+    let repetitions = items(&document(&scratch)["repetitions"]).to_vec();
+    for repetition in &repetitions {
         assert_eq!(
-            (number(&pass["bytes_wrong"]), &pass["ended"]["by"]),
+            (number(&repetition["bytes_wrong"]), &repetition["ended"]["by"]),
             (0, &Value::from("complete")),
-            "{pass}; {run}"
+            "{repetition}; {run}"
         );
-        assert_eq!(pass["calls"], pass["calls_as_recorded"], "{pass}; {run}");
+        assert_eq!(repetition["calls"], repetition["calls_as_recorded"], "{repetition}; {run}");
     }
-    (passes, run)
+    (repetitions, run)
 }
 
 /// Rank 1 writes; both open the file again, together or rank 0 by itself, when the write had ended. `opens`: the communicator.
@@ -56,9 +56,9 @@ fn opened_again(opens: u64) -> String {
 #[test]
 fn an_opening_waits_for_writes_that_had_ended() {
     for opens in [0, 1] {
-        let (passes, run) = right(2, &opened_again(opens), "--backend posix,uring,mpiio");
-        for pass in passes {
-            assert_eq!(number(&pass["bytes_checked"]), LARGE, "communicator {opens}: {pass}; {run}");
+        let (repetitions, run) = right(2, &opened_again(opens), "--backend posix,uring,mpiio");
+        for repetition in repetitions {
+            assert_eq!(number(&repetition["bytes_checked"]), LARGE, "communicator {opens}: {repetition}; {run}");
         }
     }
 }
@@ -113,9 +113,9 @@ fn one_rank_fills_a_file_and_the_others_wait_for_that() {
     };
     let file = format!("x.dat,{LARGE},made=50");
     let profile = head(3, &["world", "0", "1", "2"], &[&file]) + &calls(&[&of_rank(0), &of_rank(1), &of_rank(2)]);
-    let (passes, run) = right(3, &profile, "--backend posix,uring,mpiio");
-    for pass in passes {
-        assert_eq!(number(&pass["bytes_checked"]), 3 * 8192, "{pass}; {run}");
+    let (repetitions, run) = right(3, &profile, "--backend posix,uring,mpiio");
+    for repetition in repetitions {
+        assert_eq!(number(&repetition["bytes_checked"]), 3 * 8192, "{repetition}; {run}");
     }
 }
 
@@ -135,9 +135,9 @@ fn a_file_is_not_removed_under_those_who_still_open_it() {
          440,450,File_close,handle=2"
     );
     let profile = head(2, &["world", "0", "1"], &["x.dat,-,gone=900", "y.dat"]) + &calls(&[of_0, &of_1]);
-    let (passes, run) = right(2, &profile, "--backend posix,uring,mpiio");
-    for pass in passes {
-        assert_eq!(number(&pass["bytes_checked"]), LARGE, "{pass}; {run}");
+    let (repetitions, run) = right(2, &profile, "--backend posix,uring,mpiio");
+    for repetition in repetitions {
+        assert_eq!(number(&repetition["bytes_checked"]), LARGE, "{repetition}; {run}");
     }
 }
 
@@ -154,17 +154,17 @@ fn strided() -> String {
 }
 
 /// (checked, unknown) of the pass of a backend.
-fn bytes(passes: &[Value], backend: &str) -> (u64, u64) {
-    let pass = passes.iter().find(|pass| pass["backend"] == backend).unwrap();
-    (number(&pass["bytes_checked"]), number(&pass["bytes_unknown"]))
+fn bytes(repetitions: &[Value], backend: &str) -> (u64, u64) {
+    let repetition = repetitions.iter().find(|repetition| repetition["backend"] == backend).unwrap();
+    (number(&repetition["bytes_checked"]), number(&repetition["bytes_unknown"]))
 }
 
 #[test]
 fn what_a_library_leaves_in_gaps_is_unknown() {
-    let (passes, run) = right(1, &strided(), "--backend mpiio,posix,uring --repeat 2");
-    assert_eq!(bytes(&passes, "mpiio"), (108, 4), "{run}");
-    assert_eq!(bytes(&passes, "posix"), (112, 0), "{run}");
-    assert_eq!(bytes(&passes, "uring"), (112, 0), "{run}");
+    let (repetitions, run) = right(1, &strided(), "--backend mpiio,posix,uring --repeat 2");
+    assert_eq!(bytes(&repetitions, "mpiio"), (108, 4), "{run}");
+    assert_eq!(bytes(&repetitions, "posix"), (112, 0), "{run}");
+    assert_eq!(bytes(&repetitions, "uring"), (112, 0), "{run}");
     // The bytes that the program wrote are compared as before.
     let scratch = Scratch::new();
     launch(1, &scratch, &strided().replace("4@0:40+4\n", "4@0:40+8\n"), "--backend mpiio").run().expect(3);
@@ -200,9 +200,9 @@ fn gaps_between_ranks_that_write_together_are_unknown() {
         let all: Vec<String> = (0..ranks).map(of_rank).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let profile = head(ranks, &["world"], &["out.dat,-"]) + &calls(&all);
-        let (passes, run) = right(ranks, &profile, "--backend mpiio,posix");
+        let (repetitions, run) = right(ranks, &profile, "--backend mpiio,posix");
         let (gaps, all) = (28 * (ranks - 1), ranks * 128 + 372);
-        assert_eq!(bytes(&passes, "mpiio"), (ranks * (all - gaps), ranks * gaps), "{run}");
-        assert_eq!(bytes(&passes, "posix"), (ranks * all, 0), "{run}");
+        assert_eq!(bytes(&repetitions, "mpiio"), (ranks * (all - gaps), ranks * gaps), "{run}");
+        assert_eq!(bytes(&repetitions, "posix"), (ranks * all, 0), "{run}");
     }
 }

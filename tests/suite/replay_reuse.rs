@@ -33,13 +33,21 @@ fn one_buffer_is_one_buffer_in_the_replay() {
         assert!(lines.iter().all(|line| at(line) == first), "{function}\n{text}");
     }
     let (_scratch, run, result) = replay(2, &text, "--backend mpiio,posix,uring --repeat 2");
-    let passes = items(&result["passes"]);
-    assert_eq!(passes.len(), 6);
-    for pass in passes {
-        assert_eq!(number(&pass["bytes_checked"]), 2 * 3 * 2 * (1 + 4096 + 100_000 + (1 << 20)), "{pass}; {run}");
-        assert_eq!((number(&pass["bytes_wrong"]), number(&pass["bytes_unknown"])), (0, 0), "{pass}; {run}");
-        assert_eq!(number(&pass["calls"]), number(&pass["calls_as_recorded"]), "{pass}; {run}");
-        assert_eq!(number(&pass["allocations_in_clock"]), 0, "{pass}; {run}");
+    let repetitions = items(&result["repetitions"]);
+    assert_eq!(repetitions.len(), 6);
+    for repetition in repetitions {
+        assert_eq!(
+            number(&repetition["bytes_checked"]),
+            2 * 3 * 2 * (1 + 4096 + 100_000 + (1 << 20)),
+            "{repetition}; {run}"
+        );
+        assert_eq!(
+            (number(&repetition["bytes_wrong"]), number(&repetition["bytes_unknown"])),
+            (0, 0),
+            "{repetition}; {run}"
+        );
+        assert_eq!(number(&repetition["calls"]), number(&repetition["calls_as_recorded"]), "{repetition}; {run}");
+        assert_eq!(number(&repetition["allocations_in_clock"]), 0, "{repetition}; {run}");
     }
 
     for backend in ["mpiio", "posix", "uring"] {
@@ -47,7 +55,7 @@ fn one_buffer_is_one_buffer_in_the_replay() {
         launch(2, &scratch, &text, &format!("--backend {backend} --inject")).run().expect(3);
         let found = document(&scratch);
         let found = items(&found["corruptions"]);
-        assert_eq!((found.len(), &found[0]["looks_like"]), (1, &"one bit flipped".into()), "{backend}");
+        assert_eq!((found.len(), &found[0]["diagnosis"]), (1, &"one bit flipped".into()), "{backend}");
         let scratch = Scratch::new();
         launch(2, &scratch, &text, &format!("--backend {backend} --verify=off")).run().expect(0);
     }
@@ -76,15 +84,12 @@ fn a_buffer_written_by_hand_finds_wrong_data_as_any() {
     for buffer in [",buffer=7", ""] {
         for backend in ["mpiio", "posix", "uring"] {
             let (_scratch, run, result) = replay(2, &turns(buffer, false), &format!("--backend {backend}"));
-            assert_eq!(number(&items(&result["passes"])[0]["bytes_checked"]), 39 * 4096, "{run}");
+            assert_eq!(number(&items(&result["repetitions"])[0]["bytes_checked"]), 39 * 4096, "{run}");
             let scratch = Scratch::new();
             let run = launch(2, &scratch, &turns(buffer, true), &format!("--backend {backend}")).run();
             run.expect(3);
             let result = document(&scratch);
-            assert_eq!(
-                items(&result["corruptions"])[0]["looks_like"],
-                "other data: of another call, or from another place"
-            );
+            assert_eq!(items(&result["corruptions"])[0]["diagnosis"], "other data: of another call or another offset");
         }
     }
 }

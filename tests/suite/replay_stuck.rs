@@ -48,7 +48,7 @@ fn threads(first: &str) -> String {
 fn refused(ranks: u64, profile: &str, words: &str, parts: &[&str]) {
     let scratch = Scratch::new();
     let run = launch(ranks, &scratch, profile, words).within(Duration::from_secs(30)).run();
-    run.expect(2).says(parts).says(&["Nothing was made"]);
+    run.expect(2).says(parts).says(&["No file was created"]);
     assert_eq!(scratch.list("disk"), [] as [&str; 0], "{run}");
     assert_eq!(scratch.list("."), ["app.csv", "disk"], "{run}");
 }
@@ -65,7 +65,7 @@ fn collective_calls_in_another_order_are_refused_by_name() {
     let scratch = Scratch::new();
     let run = launch(2, &scratch, &threads("File_write_at_all"), "--backend posix,uring").run();
     run.expect(0);
-    assert_eq!(number(&items(&document(&scratch)["passes"])[0]["calls_as_recorded"]), 12, "{run}");
+    assert_eq!(number(&items(&document(&scratch)["repetitions"])[0]["calls_as_recorded"]), 12, "{run}");
 }
 
 /// Begun in any order, completed when all are begun.

@@ -30,7 +30,7 @@ fn one_window_serves_every_backend_and_is_marked() {
         let scratch = Scratch::new();
         let run = launch(&scratch, ranks, args);
         run.expect(0);
-        assert!(run.stdout.contains("from warm buffers") && run.stdout.contains("NOT VALID"), "{run}");
+        assert!(run.stdout.contains("reused buffers") && run.stdout.contains("NOT VALID"), "{run}");
         let result = document(&scratch);
         assert_eq!(words_wrong(&result), 0, "{args:?}");
         assert!(
@@ -38,10 +38,11 @@ fn one_window_serves_every_backend_and_is_marked() {
         );
         for v in items(&result["derived"]["validity"]) {
             assert_eq!(v["valid"], false);
-            let told = |c: &Value| c["met"] == false && c["text"].as_str().unwrap().contains("not used just before");
-            assert!(items(&v["criteria"]).iter().any(told), "{v}");
+            let is_reported =
+                |c: &Value| c["met"] == false && c["text"].as_str().unwrap().contains("cache-cold memory");
+            assert!(items(&v["criteria"]).iter().any(is_reported), "{v}");
         }
-        assert!(result["cold"][0]["not_known"].as_str().unwrap().contains("--buffers reused"));
+        assert!(result["cache_cold"][0]["unknown_reason"].as_str().unwrap().contains("--buffers reused"));
         assert!(items(&result["patterns"]).iter().all(|p| p["allocations_in_clock"] == 0));
     }
 }
@@ -77,6 +78,6 @@ fn damage_is_found_and_what_cannot_be_is_refused() {
     }
     for how in ["swap", "misplaced"] {
         let run = Launch::alone().args(SHORT).args(["--buffers", "reused", "--inject", how]).run();
-        run.expect(2).says(&["data in the wrong place cannot be told", "--buffers cold"]);
+        run.expect(2).says(&["misplaced data cannot be detected", "--buffers cold"]);
     }
 }

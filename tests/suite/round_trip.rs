@@ -16,15 +16,15 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use beff_trace::text::all_ranks;
-use beff_trace::{Call, Content, Function, Head, Role, Type};
+use beff_trace::text::read_all_ranks;
+use beff_trace::{Call, DataOrigin, Datatype, Function, ProfileHead, Role};
 
 use crate::profile_support::{application, launched, profile};
 use crate::support::{Launch, Scratch, PROGRAM};
 
 /// A profile in memory.
 struct Profile {
-    head: Head,
+    head: ProfileHead,
     ranks: Vec<Vec<Call>>,
     /// Place of a call in its rank, by rank and begin.
     places: HashMap<(u32, u64), usize>,
@@ -36,7 +36,7 @@ struct Profile {
 
 impl Profile {
     fn read(path: &Path) -> Self {
-        let (head, calls) = all_ranks(path).unwrap();
+        let (head, calls) = read_all_ranks(path).unwrap();
         let mut ranks = vec![Vec::new(); head.processes.len()];
         for call in calls {
             let (rank, call) = call.unwrap();
@@ -71,8 +71,8 @@ impl Profile {
         let of = |number: u32| self.datatype(number);
         let mut text = format!("{:?}", self.head.types[number as usize]);
         match &self.head.types[number as usize] {
-            Type::Named { .. } => {}
-            Type::Struct { of: parts, .. } => {
+            Datatype::Named { .. } => {}
+            Datatype::Struct { of: parts, .. } => {
                 let parts: Vec<String> = parts.iter().map(|part| of(*part)).collect();
                 text = format!("{} of {}", text.split(", of: [").next().unwrap(), parts.join(" and "));
             }
@@ -100,7 +100,7 @@ impl Profile {
         };
         let shown = |value: Option<i64>| value.map(|value| value.to_string());
         if !self.is_of_another_mpi {
-            add("large", call.large.then(String::new));
+            add("large", call.large_count.then(String::new));
         }
         let is_left_to_the_library = self.is_of_another_mpi && call.offset.is_some_and(|offset| offset < 0);
         add("error", call.error.filter(|_| !is_left_to_the_library).map(|class| class.name().to_owned()));
@@ -134,16 +134,16 @@ impl Profile {
                 &call
                     .from
                     .iter()
-                    .map(|part| format!("{}@{}", part.bytes, self.origin(part.content)))
+                    .map(|part| format!("{}@{}", part.bytes, self.origin(part.origin)))
                     .collect::<Vec<_>>(),
             ),
         );
         text
     }
 
-    fn origin(&self, content: Content) -> String {
+    fn origin(&self, content: DataOrigin) -> String {
         match content {
-            Content::Call { rank, begin_ns, memory } => {
+            DataOrigin::Call { rank, begin_ns, memory } => {
                 format!("call {} of rank {rank}+{memory}", self.places[&(rank, begin_ns)])
             }
             other => format!("{other:?}"),
@@ -282,8 +282,8 @@ fn a_call_that_differs_is_seen() {
         &|call| call.bytes = Some(31),
         &|call| call.offset = call.offset.map(|offset| offset + 1),
         &|call| call.datatype = Some(1),
-        &|call| call.large = !call.large,
-        &|call| call.error = beff_trace::ErrorClass::named("MPI_ERR_IO"),
+        &|call| call.large_count = !call.large_count,
+        &|call| call.error = beff_trace::ErrorClass::from_name("MPI_ERR_IO"),
     ];
     for change in changes {
         assert_ne!(same, of(change));

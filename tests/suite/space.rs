@@ -17,7 +17,7 @@ fn patterns_ended_by_space_are_marked_everywhere() {
     assert!(!of_space.is_empty() && of_space.iter().all(|c| c["met"] == false), "{of_space:?}");
     assert!(run.stdout.contains("s ended by its space share"), "{run}");
     let flat = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("MISSING write of pattern ") && flat.contains(": ended by the share of the space"), "{run}");
+    assert!(flat.contains("NOT MET write of pattern ") && flat.contains(": ended by its share of the space"), "{run}");
 
     let mut csv = csv::Reader::from_path(scratch.join("out.csv")).unwrap();
     let ended = csv.headers().unwrap().iter().position(|name| name == "ended").unwrap();
@@ -46,5 +46,5 @@ fn a_space_that_is_too_small_is_refused_with_the_bytes_needed() {
 fn more_space_than_there_is_is_refused() {
     let scratch = Scratch::new();
     let run = Launch::new(1).args(SHORT).args(["--space", "9000T"]).into(&scratch).run();
-    run.expect(2).says(&["--space asks for", "are free", "smaller --space"]);
+    run.expect(2).says(&["--space requests", "are free", "smaller --space"]);
 }

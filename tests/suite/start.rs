@@ -130,10 +130,10 @@ fn fails_together(command: (&str, &str), steps: &[String]) {
 
 fn check_end(run: &Run, asked: &str, rank: u64) {
     assert_ne!(run.code(), 0, "{asked}: {run}");
-    let said = format!("rank {rank} was made to fail (BEFF_RAW_FAIL_START={asked})");
+    let said = format!("injected fault on rank {rank} (BEFF_RAW_FAIL_START={asked})");
     let all = format!("{} {}", run.stderr, run.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(all.contains(&said), "{asked}: {run}");
-    assert!(run.stderr.matches("was made to fail").count() <= 1, "said more than once: {run}");
+    assert!(run.stderr.matches("injected fault on rank").count() <= 1, "said more than once: {run}");
 }
 
 #[track_caller]

@@ -8,19 +8,21 @@ use crate::repeat::{words_wrong, SMALL};
 use crate::support::{document, items, number, skip, Launch, Scratch};
 
 /// Calls that a repeat was to make.
-fn asked(first: &Value, repeat: &Value) -> u64 {
-    (number(&first["calls"]) as f64 * repeat["share"].as_f64().unwrap()).ceil() as u64
+fn asked(first: &Value, repetition: &Value) -> u64 {
+    (number(&first["calls"]) as f64 * repetition["share"].as_f64().unwrap()).ceil() as u64
 }
 
 /// The bound of T, whatever else the machine does: a repeat is begun where 1.15 times what it took before fits into what is left. What a
 /// repeat took is at least the time from the begin of its first pattern to that of its last one.
 fn only_what_fits_is_begun(result: &Value, all_seconds: f64) {
-    let at = |r: &Value| r["measured"]["at_seconds"].as_f64().unwrap();
-    let unit = |r: &Value| (r["measured"]["access"].to_string(), r["measured"]["pattern_type"].to_string());
+    let at = |r: &Value| r["measurement"]["at_seconds"].as_f64().unwrap();
+    let unit = |r: &Value| (r["measurement"]["access"].to_string(), r["measurement"]["pattern_type"].to_string());
     let mut took: HashMap<_, f64> = HashMap::new();
     let mut began = 0.0;
-    for repeat in items(&result["repeats"]).chunk_by(|a, b| unit(a) == unit(b) && a["repeat"] == b["repeat"]) {
-        let (first, last) = (&repeat[0], &repeat[repeat.len() - 1]);
+    for records in
+        items(&result["repetitions"]).chunk_by(|a, b| unit(a) == unit(b) && a["repetition"] == b["repetition"])
+    {
+        let (first, last) = (&records[0], &records[records.len() - 1]);
         let before = took.entry(unit(first)).or_default();
         assert!(began + *before * 1.15 <= all_seconds, "behind {began} s begins what took {before} s: {first}");
         began = at(last);
@@ -32,7 +34,7 @@ fn only_what_fits_is_begun(result: &Value, all_seconds: f64) {
 /// left depends on the machine: where it was the wrong part, T is chosen by what the first pass took.
 #[test]
 #[ignore = "a minute of real time: make campaign"]
-fn where_little_time_is_left_repeats_are_short() {
+fn where_little_time_remains_repetitions_are_short() {
     let mut seconds = 30.0_f64;
     for _ in 0..3 {
         let scratch = Scratch::new();
@@ -42,25 +44,25 @@ fn where_little_time_is_left_repeats_are_short() {
         Launch::new(2).args(["-T", &time]).args(options).into(&scratch).run().expect(0);
         let result = document(&scratch);
         assert_eq!(words_wrong(&result), 0);
-        let repeats = items(&result["repeats"]);
-        for repeat in repeats {
-            let again = &repeat["measured"];
+        let repetitions = items(&result["repetitions"]);
+        for repetition in repetitions {
+            let again = &repetition["measurement"];
             let is_it = |p: &&Value| p["access"] == again["access"] && p["pattern"] == again["pattern"];
             let first = items(&result["patterns"]).iter().find(is_it).unwrap();
-            let share = repeat["share"].as_f64().unwrap();
+            let share = repetition["share"].as_f64().unwrap();
             assert!(share > 0.0 && share <= 1.0);
-            let asked = asked(first, repeat);
+            let asked = asked(first, repetition);
             assert!(number(&again["calls"]) <= asked, "{} {}: {share}", again["access"], again["pattern"]);
         }
         assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
         let is_short = |r: &&Value| r["share"].as_f64() < Some(1.0);
-        let writes = repeats.iter().filter(is_short).filter(|r| r["measured"]["access"] == "write").count();
+        let writes = repetitions.iter().filter(is_short).filter(|r| r["measurement"]["access"] == "write").count();
         if writes > 0 {
             return;
         }
         let real = &result["ending"]["real_seconds"];
-        let first = repeats.first().map_or(real, |r| &r["measured"]["at_seconds"]).as_f64().unwrap();
-        println!("{} repeats, none a short first write; first pass {first} s of {time}", repeats.len());
+        let first = repetitions.first().map_or(real, |r| &r["measurement"]["at_seconds"]).as_f64().unwrap();
+        println!("{} repeats, none a short first write; first pass {first} s of {time}", repetitions.len());
         seconds = (1.6 * first).max(10.0);
     }
     skip("no first write was cut in three runs");
@@ -90,27 +92,30 @@ fn measures_again(runs: &[(&str, u64)]) {
         let real = result["ending"]["real_seconds"].as_f64().unwrap();
         assert!(real < all_seconds + 0.5, "{backend}: {real} s of {time}");
         only_what_fits_is_begun(&result, all_seconds);
-        let repeats = items(&result["repeats"]);
-        assert!(!repeats.is_empty(), "{backend}: {run}");
+        let repetitions = items(&result["repetitions"]);
+        assert!(!repetitions.is_empty(), "{backend}: {run}");
         // Two repeats of all take 2.3 times the first pass at most.
-        let has_time = repeats[0]["measured"]["at_seconds"].as_f64().unwrap() < all_seconds / 3.3;
-        for repeat in repeats {
-            assert!(!has_time || repeat["share"] == 1.0, "{backend}: cut although there was time: {repeat}");
-            let again = &repeat["measured"];
+        let has_time = repetitions[0]["measurement"]["at_seconds"].as_f64().unwrap() < all_seconds / 3.3;
+        for repetition in repetitions {
+            assert!(!has_time || repetition["share"] == 1.0, "{backend}: cut although there was time: {repetition}");
+            let again = &repetition["measurement"];
             let is_it = |p: &&Value| p["access"] == again["access"] && p["pattern"] == again["pattern"];
             let first = items(&result["patterns"]).iter().find(is_it).unwrap();
             let what = format!("{backend}, {}, pattern {}", again["access"], again["pattern"]);
             assert!(number(&again["calls"]) <= number(&first["calls"]), "{what}");
             assert!(
-                again["ended"]["by"] == "time_guard" || number(&again["calls"]) == asked(first, repeat),
+                again["ended"]["by"] == "time_guard" || number(&again["calls"]) == asked(first, repetition),
                 "{what}: {again}"
             );
             assert_eq!(again["allocations_in_clock"], 0, "{what}");
-            assert!(again["evidence"]["residency_by"] != "" || number(&again["calls"]) == 0, "{what}");
+            assert!(again["evidence"]["residency_source"] != "" || number(&again["calls"]) == 0, "{what}");
             assert!(again["at_seconds"].as_f64() > first["at_seconds"].as_f64(), "{what}");
         }
         for access in ["write", "rewrite", "read"] {
-            assert!(repeats.iter().any(|r| r["measured"]["access"] == access), "{backend}: no repeat of {access}");
+            assert!(
+                repetitions.iter().any(|r| r["measurement"]["access"] == access),
+                "{backend}: no repeat of {access}"
+            );
         }
         assert_eq!(words_wrong(&result), 0, "{backend}");
         let intervals = &result["derived"]["intervals"];
@@ -163,7 +168,7 @@ fn long_calls_are_measured_again_until_ratios_have_intervals() {
         run.expect(0);
         let result = document(&scratch);
         assert_eq!(result["config"]["repeat"], "rounds");
-        let (patterns, repeats) = (items(&result["patterns"]), items(&result["repeats"]));
+        let (patterns, repetitions) = (items(&result["patterns"]), items(&result["repetitions"]));
         let few = |p: &Value| {
             let own = patterns.iter().filter(|q| q["access"] == p["access"] && q["pattern"] == p["pattern"]);
             number(&p["time_units"]) > 0
@@ -175,7 +180,7 @@ fn long_calls_are_measured_again_until_ratios_have_intervals() {
         }
         let mut cut = 0;
         for p in patterns {
-            let own: Vec<&Value> = repeats.iter().filter(|r| is_same(&r["measured"], p)).collect();
+            let own: Vec<&Value> = repetitions.iter().filter(|r| is_same(&r["measurement"], p)).collect();
             let whole_type = !keep.is_empty() && p["access"] == "write";
             if number(&p["time_units"]) > 0 && !whole_type && !few(p) {
                 assert_eq!(own.len(), 0, "measured again for nothing: {p}");
@@ -187,8 +192,8 @@ fn long_calls_are_measured_again_until_ratios_have_intervals() {
         }
         assert_eq!(words_wrong(&result), 0);
         let real = result["ending"]["real_seconds"].as_f64().unwrap();
-        if let Some(first) = repeats.first() {
-            let begin = first["measured"]["at_seconds"].as_f64().unwrap();
+        if let Some(first) = repetitions.first() {
+            let begin = first["measurement"]["at_seconds"].as_f64().unwrap();
             // What is begun fits by what it took before; storage may be slower then.
             assert!(real < (begin + 16.0).max(32.0) + 5.0, "{real} s, repeats from {begin} s on");
         }
@@ -200,7 +205,10 @@ fn long_calls_are_measured_again_until_ratios_have_intervals() {
             let interval = &ratio["interval"];
             if !interval.is_null() {
                 let [low, value, high] = [&interval["low"], &ratio["value"], &interval["high"]].map(Value::as_f64);
-                assert!(low <= value && value <= high && (ratio["passes"] == 3 || ratio["passes"] == 0), "{v}");
+                assert!(
+                    low <= value && value <= high && (ratio["measurements"] == 3 || ratio["measurements"] == 0),
+                    "{v}"
+                );
             }
         }
         // The first pass alone gives the values.
@@ -235,11 +243,12 @@ fn every_byte_is_compared_where_only_long_calls_are_written_again() {
     let space = ["--memory-per-process", "1G", "--space", "240M", "--verify", "full"];
     Launch::new(3).args(args).args(space).into(&scratch).run().expect(0);
     let result = document(&scratch);
-    let again = |access: &str| items(&result["repeats"]).iter().filter(|r| r["measured"]["access"] == access).count();
+    let again =
+        |access: &str| items(&result["repetitions"]).iter().filter(|r| r["measurement"]["access"] == access).count();
     let counts = ["write", "rewrite", "read"].map(again);
     println!("repeats {counts:?}, {} s", result["ending"]["real_seconds"]);
-    for t in items(&result["type_repeats"]) {
-        let full = &t["measured"]["full_verification"];
+    for t in items(&result["type_repetitions"]) {
+        let full = &t["measurement"]["full_verification"];
         assert!(number(&full["words_checked"]) > 0 && full["words_wrong"] == 0, "{t}");
     }
     assert_eq!(words_wrong(&result), 0);

@@ -63,26 +63,26 @@ fn what_is_said_of_registered_memory_is_counted() {
     let result = document(&scratch);
     let mut straight = 0;
     for p in items(&result["patterns"]).iter().filter(|p| number(&p["calls"]) > 0) {
-        let (strategy, handed) = (p["strategy"].as_str().unwrap(), &p["submissions"]);
+        let (strategy, submissions) = (p["strategy"].as_str().unwrap(), &p["submissions"]);
         if p["backend"] == "posix" {
-            assert!(handed.is_null(), "{p}");
+            assert!(submissions.is_null(), "{p}");
             continue;
         }
-        let [registered, plain] = ["registered", "plain"].map(|name| number(&handed[name]));
+        let [registered, plain] = ["registered", "plain"].map(|name| number(&submissions[name]));
         assert!(number(&p["chunk_bytes"]) < 1 << 20 || registered + plain > 0, "{p}");
         if strategy.contains("buffers NOT registered") || strategy.contains("domains NOT registered") {
             assert_eq!(registered, 0, "{p}");
-        } else if strategy.contains("straight, NOT registered") {
+        } else if strategy.contains("without a copy, NOT registered") {
             skip("this user cannot lock as much memory as the ring of a rank");
         } else {
-            assert_eq!(plain, 0, "{strategy}: {handed}");
-            if strategy.contains("moves straight, registered buffers") {
+            assert_eq!(plain, 0, "{strategy}: {submissions}");
+            if strategy.contains("without a copy, registered buffers") {
                 assert_eq!(p["pattern_type"], 4, "{p}");
                 straight += registered;
             }
             assert!(strategy.contains("registered buffers") || strategy.contains("registered domains"), "{strategy}");
         }
-        assert!(number(&handed["workers"]) > 0 || handed["worker_cpu_seconds"] == 0.0, "{p}");
+        assert!(number(&submissions["workers"]) > 0 || submissions["worker_cpu_seconds"] == 0.0, "{p}");
     }
     let direct = !result["manifest"]["storage"]["direct_offset_align_bytes"].is_null();
     assert!(!direct || straight > 0, "whole sectors of segments went straight");
@@ -91,7 +91,7 @@ fn what_is_said_of_registered_memory_is_counted() {
 /// Lockable memory is enough for the domains of two ranks and not for a ring: what goes through domains is registered, whole sectors
 /// are not, and the strategy says both.
 #[test]
-fn a_ring_that_cannot_be_locked_is_told_and_moved_all_the_same() {
+fn a_buffer_that_cannot_be_locked_is_reported_and_used() {
     let little = "ulimit -l 6144 && if [ \"$(id -u)\" = 0 ]; then exec setpriv --bounding-set -ipc_lock \"$@\"; else exec \"$@\"; fi";
     if !is_command("setpriv") {
         return skip("no setpriv here: root may lock any amount of memory");
@@ -108,7 +108,7 @@ fn a_ring_that_cannot_be_locked_is_told_and_moved_all_the_same() {
         if strategy.contains("domains NOT registered") || strategy.contains("buffers NOT registered") {
             return skip(&format!("not even the domains can be locked here: {strategy}"));
         }
-        for part in ["registered domains for what is not whole sectors", "straight, NOT registered", "ulimit -l"] {
+        for part in ["registered domains for partial sectors", "without a copy, NOT registered", "ulimit -l"] {
             assert!(strategy.contains(part), "{part}: {strategy}");
         }
         by_domains += number(&p["submissions"]["registered"]);
@@ -153,9 +153,9 @@ fn only_what_shares_sectors_is_exchanged_by_default() {
         return skip("sectors are not of 512 bytes here");
     }
     assert_eq!(result["corruptions"], Value::Array(Vec::new()));
-    let told = fs::metadata(scratch.join("disk")).unwrap().blksize();
+    let block_size = fs::metadata(scratch.join("disk")).unwrap().blksize();
     // Larger ones are never completed in memory.
-    let block_bytes = if (512..=4096).contains(&told) { told } else { 512 };
+    let block_bytes = if (512..=4096).contains(&block_size) { block_size } else { 512 };
     let shares = |p: &&Value| {
         let whole_bytes = if p["access"] == "write" { block_bytes } else { 512 };
         !number(&p["chunk_bytes"]).is_multiple_of(whole_bytes)
@@ -268,18 +268,18 @@ fn a_rank_that_is_killed_is_not_waited_for() {
     let killed = Instant::now();
     let run = running.wait();
     assert!(run.code() != 0 && killed.elapsed() < Duration::from_secs(20), "{run}");
-    run.says(&["is gone while rank", "ending all ranks"]);
+    run.says(&["has ended while rank", "aborting all ranks"]);
 }
 
 /// The first touch of memory is dear. What domains and messages need is there before the first file, and what a file has used is what the next one uses.
 #[test]
-fn memory_of_domains_and_messages_is_made_before_the_first_file() {
+fn domain_and_message_buffers_are_allocated_before_the_first_file() {
     let library = patient::library_of("mappings", include_str!("../planted/mappings.c"));
     for backend in ["posix", "uring"] {
         let scratch = Scratch::new();
-        let told = scratch.join("mappings");
+        let log_path = scratch.join("mappings");
         let both = format!("{}:{}", patient::library().display(), library.display());
-        let launch = Launch::new(2).env("LD_PRELOAD", both).env("BEFF_MAPPINGS", told.to_str().unwrap());
+        let launch = Launch::new(2).env("LD_PRELOAD", both).env("BEFF_MAPPINGS", log_path.to_str().unwrap());
         // By messages: they need memory too, and no memory of neighbours is mapped, which happens when a file is opened.
         let fixed =
             ["--backend", backend, "--collective", "two-phase", "--set", "exchange=messages", "--direct", "required"];
@@ -291,7 +291,7 @@ fn memory_of_domains_and_messages_is_made_before_the_first_file() {
             return;
         }
         all_say(&result, &[0, 1], &["two-phase", "O_DIRECT"]);
-        let mappings = fs::read_to_string(&told).unwrap();
+        let mappings = fs::read_to_string(&log_path).unwrap();
         let after: Vec<&str> = mappings.lines().filter(|line| line.starts_with("after")).collect();
         let lines = |word: &str| mappings.lines().filter(|line| line.starts_with(word)).count();
         assert!(lines("before") >= 2 && lines("opened") >= 2, "{backend}: not all ranks were seen: {mappings}\n{run}");

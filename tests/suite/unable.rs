@@ -80,12 +80,12 @@ fn without_io_uring_a_replay_goes_on_with_the_others() {
     let run = replay("uring,posix");
     run.expect(0).says(&["uring is not run", "io_uring is not available"]);
     let result = document(&scratch);
-    for pass in items(&result["passes"]) {
-        let by = if pass["backend"] == "uring" { "not_run" } else { "complete" };
-        assert_eq!(pass["ended"]["by"], by, "{pass}");
+    for repetition in items(&result["repetitions"]) {
+        let by = if repetition["backend"] == "uring" { "not_run" } else { "complete" };
+        assert_eq!(repetition["ended"]["by"], by, "{repetition}");
     }
-    assert_eq!(result["derived"]["verdict"]["passes_not_run"], 2, "{}", result["derived"]["verdict"]);
-    assert!(items(&result["derived"]["warnings"]).iter().any(|w| w["kind"] == "not_run" && w["passes"] == 2));
+    assert_eq!(result["derived"]["verdict"]["repetitions_not_run"], 2, "{}", result["derived"]["verdict"]);
+    assert!(items(&result["derived"]["warnings"]).iter().any(|w| w["kind"] == "not_run" && w["repetitions"] == 2));
     assert!(run.stdout.contains("x not run") && run.stdout.contains(", 2 not run, "), "{run}");
     assert_eq!(scratch.list("disk"), [] as [&str; 0]);
 }
@@ -135,14 +135,14 @@ fn memory_that_is_refused_is_not_missing() {
 
 /// ramfs tells no size, and has all the space there is.
 #[test]
-fn a_file_system_that_does_not_tell_its_space_is_believed_with_space() {
+fn a_file_system_that_reports_no_space_is_used_with_space() {
     let scratch = Scratch::new();
     let _mount = match Mount::new(&["-t", "ramfs", "ramfs"], &scratch.join("disk")) {
         Ok(mount) => mount,
         Err(reason) => return skip(&format!("no ramfs can be mounted: {reason}")),
     };
     let launch = || Launch::new(2).args(SHORT).args(["--types", "0,2", "--backend", "posix,mmap"]).into(&scratch);
-    launch().run().expect(2).says(&["ramfs", "does not tell its free space", "--space"]);
+    launch().run().expect(2).says(&["ramfs", "does not report its free space", "--space"]);
     launch().args(["--space", "200M"]).run().expect(0);
     for r in items(&document(&scratch)["derived"]["reads"]) {
         assert_eq!(r["cached"], true, "{r}");
@@ -220,7 +220,7 @@ fn maps(dir: &Path) -> bool {
 
 /// Open MPI 4.1 writes beyond its memory for such names.
 #[test]
-fn names_that_a_library_has_no_room_for_are_refused() {
+fn names_too_long_for_a_library_are_refused() {
     let scratch = Scratch::new();
     let long = scratch.join(&"x".repeat(240));
     fs::create_dir(&long).unwrap();

@@ -11,7 +11,10 @@ const REFUSED: [(&[&str], &[&str]); 19] = [
     (&["--backend", "mpio"], &["no backend 'mpio'", "Choose from", "mpiio"]),
     (&["--backend", "posix,posix"], &["listed twice"]),
     (&["--backend", "posix,null", "--repeat", "rounds"], &["no two backends to compare", "--repeat auto"]),
-    (&["--backend", "posix,uring", "--until", "5%"], &["nothing is measured again for an interval", "--repeat auto"]),
+    (
+        &["--backend", "posix,uring", "--until", "5%"],
+        &["there are no repetitions for a confidence interval", "--repeat auto"],
+    ),
     (&["--bakend", "posix"], &["--bakend", "--backend"]),
     (&["--direct", "required", "--backend", "mpiio"], &["--direct required: mpiio", "posix, uring"]),
     (&["--direct", "required", "--backend", "uring,mmap"], &["--direct required: mmap cannot", "posix, uring"]),

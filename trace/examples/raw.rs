@@ -1,4 +1,4 @@
-//! Prints the files of processes as they are: `cargo run -p beff-trace --example raw -- rank-0.beff`.
+//! Prints raw files of processes: `cargo run -p beff-trace --example raw -- rank-0.beff`.
 
 use std::io::Write;
 

@@ -1,6 +1,6 @@
-//! `synthetic DIR RANKS CALLS OUT`: makes the files of RANKS processes with CALLS calls together in DIR and merges them to OUT. Prints
-//! seconds and the largest memory of both. Half of the calls are writes of 4 KiB to a common file in turns; the other half reads what the
-//! rank before has written.
+//! `synthetic DIR RANKS CALLS OUT`: creates the files of RANKS processes with CALLS calls in total in DIR and merges them to OUT. Prints
+//! time and peak memory of both steps. Half of the calls are interleaved writes of 4 KiB to a shared file; the other half reads what the
+//! previous rank wrote.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
 
@@ -12,8 +12,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use beff_trace::raw::Event;
-use beff_trace::{Amode, Call, Function, Type};
-use recorder::{head, Recorder};
+use beff_trace::{Amode, Call, Datatype, Function};
+use recorder::{head, FixtureRecorder};
 
 const BLOCK_BYTES: i64 = 4096;
 
@@ -23,8 +23,8 @@ fn peak_mib() -> u64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
-/// Seconds that this thread was on a processor.
-fn on_processor_seconds() -> f64 {
+/// CPU seconds of this thread.
+fn cpu_seconds() -> f64 {
     let status = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     status.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
@@ -32,10 +32,11 @@ fn on_processor_seconds() -> f64 {
 fn record(directory: &Path, ranks: u32, calls: u64) -> Result<(), Box<dyn Error>> {
     let each = (calls / u64::from(ranks)).max(2);
     for rank in 0..ranks {
-        let mut recorder = Recorder::new(directory, &head(rank, ranks, "MPICH Version: 4.0", each * 1200 + 10_000))?;
+        let mut recorder =
+            FixtureRecorder::new(directory, &head(rank, ranks, "MPICH Version: 4.0", each * 1200 + 10_000))?;
         recorder.event(&Event::Type {
             id: 0,
-            datatype: Type::Named { name: "BYTE".to_owned(), size_bytes: 1, extent_bytes: 1 },
+            datatype: Datatype::Named { name: "BYTE".to_owned(), size_bytes: 1, extent_bytes: 1 },
         })?;
         recorder.event(&Event::Comm { id: 0, ranks: (0..ranks).collect() })?;
         let mut open = Call::new(Function::Open, 10 + u64::from(rank), 900);
@@ -68,11 +69,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     record(Path::new(directory), ranks.parse()?, calls.parse()?)?;
     println!("recorded in {:.1} s, {} MiB", start.elapsed().as_secs_f64(), peak_mib());
-    let (start, before) = (Instant::now(), on_processor_seconds());
+    let (start, before) = (Instant::now(), cpu_seconds());
     let report =
-        beff_trace::merge::merge(Path::new(directory), Path::new(out), &beff_trace::merge::Options::default())?;
-    let (passed, used) = (start.elapsed().as_secs_f64(), on_processor_seconds() - before);
-    println!("merged {} calls in {passed:.1} s ({used:.1} s on a processor), {} MiB", report.calls, peak_mib());
+        beff_trace::merge::merge(Path::new(directory), Path::new(out), &beff_trace::merge::MergeOptions::default())?;
+    let (passed, used) = (start.elapsed().as_secs_f64(), cpu_seconds() - before);
+    println!("merged {} calls in {passed:.1} s (CPU {used:.1} s), {} MiB", report.calls, peak_mib());
     report.remarks().iter().for_each(|remark| println!("{remark}"));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! How long a large profile takes to write, read and sum up, and how much memory: `cargo run --release -p beff-trace --example ten_million
-//! [CALLS] [RANKS] [DIR]`.
+//! Time and memory to write, read and summarize a large profile: `cargo run --release -p beff-trace --example ten_million [CALLS] [RANKS]
+//! [DIR]`.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -7,8 +7,8 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
 
-use beff_trace::text::{self, Writer};
-use beff_trace::{Amode, Call, Function, Head, OpenedFile, Process, Type};
+use beff_trace::text::{self, ProfileWriter};
+use beff_trace::{Amode, Call, Datatype, Function, OpenedFile, Process, ProfileHead};
 
 fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -16,7 +16,7 @@ fn peak_mib() -> u64 {
     line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).unwrap_or(0) >> 10
 }
 
-/// Seconds of the process on a CPU, in user code and kernel: on a busy machine they say more than those of the clock.
+/// User and system CPU seconds of the process: on a loaded machine more meaningful than elapsed time.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let behind = stat.rsplit(") ").next().unwrap_or_default();
@@ -24,38 +24,37 @@ fn cpu_seconds() -> f64 {
     ticks.sum::<f64>() / 100.0
 }
 
-/// Prints what took how long.
 fn timed<T>(what: &str, run: impl FnOnce() -> Result<T, Box<dyn Error>>) -> Result<T, Box<dyn Error>> {
     let (begin, cpu) = (Instant::now(), cpu_seconds());
     let answer = run()?;
     let (seconds, cpu) = (begin.elapsed().as_secs_f64(), cpu_seconds() - cpu);
-    println!("{what}: {seconds:.2} s, on a CPU {cpu:.2} s, peak {} MiB", peak_mib());
+    println!("{what}: {seconds:.2} s, CPU {cpu:.2} s, peak {} MiB", peak_mib());
     Ok(answer)
 }
 
-fn head(ranks: u32, calls: u64) -> Head {
+fn head(ranks: u32, calls: u64) -> ProfileHead {
     let process = |rank| Process {
         host: "node1".into(),
         pid: 1000 + rank,
         clock_offset_ns: [0, 0],
-        end: beff_trace::End::Complete,
+        end: beff_trace::RecordingStatus::Complete,
         calls,
         storage_bytes: None,
     };
-    Head {
+    ProfileHead {
         library: "a library".into(),
         command: vec!["app".into()],
         processes: (0..ranks).map(process).collect(),
         comms: vec![(0..ranks).collect()],
-        types: vec![Type::Named { name: "BYTE".into(), size_bytes: 1, extent_bytes: 1 }],
+        types: vec![Datatype::Named { name: "BYTE".into(), size_bytes: 1, extent_bytes: 1 }],
         files: vec![OpenedFile {
             path: "out.dat".into(),
             size_bytes: Some(0),
             fs_type: "ext4".into(),
-            made_ns: None,
-            gone_ns: None,
+            created_ns: None,
+            removed_ns: None,
         }],
-        ..Head::default()
+        ..ProfileHead::default()
     }
 }
 
@@ -87,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, zstd) in [("ten_million.csv", false), ("ten_million.csv.zst", true)] {
         let path = Path::new(dir).join(name);
         timed(&format!("{name} written"), || {
-            let mut writer = Writer::new(File::create(&path)?, zstd);
+            let mut writer = ProfileWriter::new(File::create(&path)?, zstd);
             writer.head(&head(ranks, calls))?;
             for rank in 0..ranks {
                 writer.begin_calls(rank, calls)?;
@@ -97,13 +96,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(())
         })?;
         println!("  {} calls, {} MB", calls * u64::from(ranks), std::fs::metadata(&path)?.len() / 1_000_000);
-        timed("  read by all", || Ok(text::all_ranks(&path)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?))?;
-        timed("  read by the last rank", || {
-            Ok(text::rank_reader(&path, ranks - 1)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?)
+        timed("  read by all", || {
+            Ok(text::read_all_ranks(&path)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?)
         })?;
-        timed("  summed up and shown", || Ok(beff_trace::summary::summarize(&path)?.text(100)))?;
+        timed("  read by the last rank", || {
+            Ok(text::read_rank(&path, ranks - 1)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?)
+        })?;
+        timed("  summarized and shown", || Ok(beff_trace::summary::summarize(&path)?.text(100)))?;
         let begin = Instant::now();
-        let mut writer = Writer::new(File::create(&path)?, zstd);
+        let mut writer = ProfileWriter::new(File::create(&path)?, zstd);
         writer.head(&head(ranks, calls))?;
         for rank in 0..ranks {
             writer.begin_calls(rank, calls)?;
@@ -118,10 +119,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             peak_mib()
         );
         let begin = Instant::now();
-        let read = text::all_ranks(&path)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?;
+        let read = text::read_all_ranks(&path)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?;
         println!("{name}: {read} calls read in {:.2} s, peak {} MiB", begin.elapsed().as_secs_f64(), peak_mib());
         let begin = Instant::now();
-        let read = text::rank_reader(&path, ranks - 1)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?;
+        let read = text::read_rank(&path, ranks - 1)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?;
         println!("{name}: {read} calls of the last rank read in {:.2} s", begin.elapsed().as_secs_f64());
         std::fs::remove_file(&path)?;
     }

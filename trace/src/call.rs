@@ -1,9 +1,9 @@
-//! One call as it was recorded. The same value in the files of single processes (with their own numbers) and in the text.
+//! A recorded call: the same type in raw files of single processes (with their own numbers) and in the text.
 
 use crate::function::Function;
 use crate::names::{Amode, ErrorClass, Whence};
 
-/// Addresses are told from a multiple of this on.
+/// Buffer addresses are relative to a multiple of this.
 pub const PAGE_BYTES: i64 = 4096;
 
 /// A call. Fields that the function does not have are None or empty. Numbers of files, types, communicators, infos and requests
@@ -11,131 +11,134 @@ pub const PAGE_BYTES: i64 = 4096;
 /// always count within the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Begin in ns. In a raw file by the clock of the host, in the text since the first event of all processes. No two calls
-    /// of a rank in the text begin at the same time, so that rank and begin name a call.
+    /// Begin in ns: in a raw file by the clock of the host, in the text since the first event of all processes. In the text, begin times
+    /// within a rank are distinct, so that rank and begin identify a call.
     pub begin_ns: u64,
     /// End in ns.
     pub end_ns: u64,
-    /// What was called.
+    /// The function.
     pub function: Function,
-    /// By its twin with large counts, `_c`.
-    pub large: bool,
-    /// Thread of the process, 0 for the first that called.
+    /// True for the large-count variant, `_c`.
+    pub large_count: bool,
+    /// Thread of the process; 0 is the first that called.
     pub thread: u32,
-    /// The error it returned.
+    /// Returned error.
     pub error: Option<ErrorClass>,
-    /// The opening of a file: 1 for the first one of this process. The failed ones count too.
+    /// The opening of a file, counted from 1 per process, failed ones included.
     pub handle: Option<u32>,
-    /// The file that is opened or deleted (dictionary; in a raw file None, see `name`).
+    /// The opened or deleted file (dictionary index; None in raw files, see `name`).
     pub file: Option<u32>,
-    /// Raw files only: name of the file that is opened or deleted. Data representation of views and Register_datarep, if it is not `native`.
+    /// Raw files only: name of the opened or deleted file. Data representation of views and Register_datarep unless it is `native_families`.
     pub name: Option<String>,
-    /// Explicit offset in etypes; displacement of a view in bytes; offset of a seek or of get_byte_offset; size of set_size and preallocate in bytes.
+    /// Explicit offset in etypes; displacement of a view in bytes; offset of a seek or of get_byte_offset; size of set_size and
+    /// preallocate in bytes.
     pub offset: Option<i64>,
     /// Elements of `datatype` in memory.
     pub count: Option<i64>,
-    /// Type in memory, or the type that get_type_extent asks about.
+    /// Type in memory, or argument of get_type_extent.
     pub datatype: Option<u32>,
-    /// Address of the memory of a data access. Raw file: its lower 56 bits. Text: from the page of the first access of the rank on, so
-    /// that distances, places in pages and what is used again are known.
+    /// Buffer address of a data access. Raw file: its lower 56 bits. Text: relative to the page of the rank's first access, which preserves
+    /// distances, offsets in pages and reuse.
     pub buffer: Option<i64>,
-    /// Of a view.
+    /// Of set_view and get_view.
     pub etype: Option<u32>,
-    /// Of a view.
+    /// Of set_view and get_view.
     pub filetype: Option<u32>,
     /// Of File_open.
     pub comm: Option<u32>,
     /// Of File_open.
     pub amode: Option<Amode>,
-    /// Hints that were asked for; None for MPI_INFO_NULL.
+    /// Requested hints; None for MPI_INFO_NULL.
     pub info: Option<u32>,
-    /// Hints in force after File_open, set_view, set_info.
+    /// Hints in use after File_open, set_view, set_info.
     pub granted: Option<u32>,
-    /// Raw files only, of File_open: how long before it the file was last changed by anybody, in ns. None: unknown, or there was none.
+    /// Raw files only, of File_open: time since the last modification of the file by any process, in ns. None if unknown or if the file did
+    /// not exist.
     pub unchanged_ns: Option<u64>,
     /// Of seeks.
     pub whence: Option<Whence>,
-    /// Atomicity that is set or found.
+    /// Atomicity set or returned.
     pub flag: Option<bool>,
-    /// What was answered: position, size, byte offset, extent; the level of Init_thread or Pcontrol, the code of Abort; for
-    /// File_open the size of the file before it, -1 if there was none.
+    /// Returned position, size, byte offset or extent; level of Init_thread or Pcontrol, code of Abort; for File_open the size of the file
+    /// before it, -1 if it did not exist.
     pub number: Option<i64>,
-    /// Bytes that were really moved by a data access that ended here (blocking call, End). None: unknown.
+    /// Bytes moved by a data access that ended here (blocking call, End). None if unknown.
     pub bytes: Option<u64>,
-    /// The request that this call left.
+    /// The request that this call returned.
     pub request: Option<u64>,
-    /// Requests of files that were handed to a function of role Request. Others are left out.
+    /// Requests of files passed to a function of role Request. Others are omitted.
     pub requests: Vec<u64>,
-    /// Those of them that it completed.
+    /// Those requests that it completed.
     pub completions: Vec<Completion>,
-    /// Calls before this one that asked for the same requests and found nothing.
+    /// Earlier calls that tested the same requests without a completion.
     pub polls: u64,
-    /// Text only: calls of other ranks that had ended before this one began and touched the same bytes, at most one of each rank.
-    pub after: Vec<After>,
-    /// Text only, of collective calls before which the ranks had met, as behind a barrier: time from the end of the last call of any of them to the begin of this one, in ns.
-    pub met_ns: Option<u64>,
-    /// Text only, of reads, also those that are only begun here: where the bytes came from, in the order of the data.
-    pub from: Vec<Origin>,
+    /// Text only: calls of other ranks that ended before this one began and touched the same bytes, at most one per rank.
+    pub after: Vec<CallId>,
+    /// Text only, of collective calls before which the ranks synchronized, as by a barrier: time from the end of the last preceding call of
+    /// any rank to the begin of this one, in ns.
+    pub since_barrier_ns: Option<u64>,
+    /// Text only, of reads, including nonblocking and split ones: origin of the bytes, in the order of the data.
+    pub from: Vec<OriginRange>,
 }
 
-/// A request that was completed.
+/// Completion of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Its number.
+    /// Number of the request.
     pub request: u64,
-    /// Bytes that were moved. None: unknown.
+    /// Moved bytes. None if unknown.
     pub bytes: Option<u64>,
-    /// Its error.
+    /// Error of the request.
     pub error: Option<ErrorClass>,
 }
 
 /// A call of another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct After {
+pub struct CallId {
     /// World rank.
     pub rank: u32,
-    /// When that call began.
+    /// Begin of that call.
     pub begin_ns: u64,
 }
 
-/// Where some bytes of a read came from.
+/// Origin of some bytes of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// How many.
+pub struct OriginRange {
+    /// Number of bytes.
     pub bytes: u64,
-    /// What they are.
-    pub content: Content,
+    /// Their origin.
+    pub origin: DataOrigin,
 }
 
-/// What bytes of a file are.
+/// Origin of bytes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Written by a call, whose memory they left at this displacement from the address it was given (negative with a negative lower bound).
+pub enum DataOrigin {
+    /// Written by a call, from this displacement relative to its buffer address (negative with a negative lower bound).
     Call {
         /// World rank.
         rank: u32,
-        /// When that call began.
+        /// Begin of that call.
         begin_ns: u64,
         /// Displacement of the first byte in bytes; the others follow.
         memory: i64,
     },
-    /// They were in the file when it was first opened.
+    /// Content of the file when it was first opened.
     File,
     /// Never written: zero.
     Hole,
-    /// Nobody knows: written at the same time, or too many pieces.
+    /// Unknown: overlapping writes, or too many ranges.
     Unknown,
 }
 
 impl Call {
-    /// A call of a function, without arguments.
+    /// A call without arguments.
     #[must_use]
     pub fn new(function: Function, begin_ns: u64, end_ns: u64) -> Self {
         Self {
             begin_ns,
             end_ns,
             function,
-            large: false,
+            large_count: false,
             thread: 0,
             error: None,
             handle: None,
@@ -161,7 +164,7 @@ impl Call {
             completions: Vec::new(),
             polls: 0,
             after: Vec::new(),
-            met_ns: None,
+            since_barrier_ns: None,
             from: Vec::new(),
         }
     }

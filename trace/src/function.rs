@@ -1,6 +1,6 @@
-//! Every function that is recorded: one row each. Names are those of the MPI standard without `MPI_`.
+//! Table of recorded functions. Names are those of the MPI standard without `MPI_`.
 
-/// Which way the data of a function goes.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// From the file into memory.
@@ -9,9 +9,9 @@ pub enum Direction {
     Write,
 }
 
-/// What tells a data access where it begins (MPI-4.0 section 14.4.1).
+/// Positioning of a data access (MPI-4.0 section 14.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Pointer {
+pub enum PointerKind {
     /// An explicit offset, in etypes of the view.
     Offset,
     /// The individual file pointer.
@@ -20,36 +20,36 @@ pub enum Pointer {
     Shared,
 }
 
-/// How a data access is called.
+/// Blocking, nonblocking or split form of a data access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Form {
-    /// It returns when it is done.
+pub enum AccessForm {
+    /// Returns when the access is complete.
     Blocking,
-    /// It leaves a request.
+    /// Returns a request.
     Nonblocking,
-    /// The first half of a split collective call; its memory, count and type are given here.
+    /// First half of a split collective call, with buffer, count and type.
     Begin,
-    /// The second half; the bytes are known here.
+    /// Second half, with the moved bytes.
     End,
 }
 
-/// What a function is for.
+/// Role of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// Moves data.
+    /// Data access.
     Data {
-        /// Which way.
+        /// Direction.
         direction: Direction,
-        /// Where.
-        pointer: Pointer,
-        /// How.
-        form: Form,
-        /// All ranks of the file call it.
+        /// Positioning.
+        pointer: PointerKind,
+        /// Form.
+        form: AccessForm,
+        /// Collective over the ranks of the file.
         collective: bool,
     },
-    /// Manages a file or asks about it; collective over its ranks or not.
+    /// File management or query.
     File {
-        /// All ranks of the file call it.
+        /// Collective over the ranks of the file.
         collective: bool,
     },
     /// Completes, tests, frees or cancels requests.
@@ -58,15 +58,15 @@ pub enum Role {
     Program,
 }
 
-const fn data(direction: Direction, pointer: Pointer, form: Form, collective: bool) -> Role {
+const fn data(direction: Direction, pointer: PointerKind, form: AccessForm, collective: bool) -> Role {
     Role::Data { direction, pointer, form, collective }
 }
-const ALONE: Role = Role::File { collective: false };
-const TOGETHER: Role = Role::File { collective: true };
+const INDEPENDENT: Role = Role::File { collective: false };
+const COLLECTIVE: Role = Role::File { collective: true };
 
 macro_rules! functions {
     ($($name:ident, $typed:literal, $large:literal, $role:expr;)+) => {
-        /// A function of MPI, without the `_c` of its twin with large counts.
+        /// An MPI function, without the `_c` of its large-count variant.
         #[allow(missing_docs)] // the names are those of the standard
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -74,8 +74,8 @@ macro_rules! functions {
 
         const ROWS: &[(Function, &str, bool, Role)] = {
             use Direction::{Read, Write};
-            use Form::{Begin, Blocking, End, Nonblocking};
-            use Pointer::{Individual, Offset, Shared};
+            use AccessForm::{Begin, Blocking, End, Nonblocking};
+            use PointerKind::{Individual, Offset, Shared};
             &[$((Function::$name, $typed, $large, $role),)+]
         };
     };
@@ -116,32 +116,32 @@ functions! {
     ReadOrderedEnd, "File_read_ordered_end", false, data(Read, Shared, End, true);
     WriteOrderedBegin, "File_write_ordered_begin", true, data(Write, Shared, Begin, true);
     WriteOrderedEnd, "File_write_ordered_end", false, data(Write, Shared, End, true);
-    Open, "File_open", false, TOGETHER;
-    Close, "File_close", false, TOGETHER;
-    Delete, "File_delete", false, ALONE;
-    SetSize, "File_set_size", false, TOGETHER;
-    Preallocate, "File_preallocate", false, TOGETHER;
-    GetSize, "File_get_size", false, ALONE;
-    GetGroup, "File_get_group", false, ALONE;
-    GetAmode, "File_get_amode", false, ALONE;
-    SetInfo, "File_set_info", false, TOGETHER;
-    GetInfo, "File_get_info", false, ALONE;
-    SetView, "File_set_view", false, TOGETHER;
-    GetView, "File_get_view", false, ALONE;
-    Seek, "File_seek", false, ALONE;
-    GetPosition, "File_get_position", false, ALONE;
-    GetByteOffset, "File_get_byte_offset", false, ALONE;
-    SeekShared, "File_seek_shared", false, TOGETHER;
-    GetPositionShared, "File_get_position_shared", false, ALONE;
-    GetTypeExtent, "File_get_type_extent", true, ALONE;
+    Open, "File_open", false, COLLECTIVE;
+    Close, "File_close", false, COLLECTIVE;
+    Delete, "File_delete", false, INDEPENDENT;
+    SetSize, "File_set_size", false, COLLECTIVE;
+    Preallocate, "File_preallocate", false, COLLECTIVE;
+    GetSize, "File_get_size", false, INDEPENDENT;
+    GetGroup, "File_get_group", false, INDEPENDENT;
+    GetAmode, "File_get_amode", false, INDEPENDENT;
+    SetInfo, "File_set_info", false, COLLECTIVE;
+    GetInfo, "File_get_info", false, INDEPENDENT;
+    SetView, "File_set_view", false, COLLECTIVE;
+    GetView, "File_get_view", false, INDEPENDENT;
+    Seek, "File_seek", false, INDEPENDENT;
+    GetPosition, "File_get_position", false, INDEPENDENT;
+    GetByteOffset, "File_get_byte_offset", false, INDEPENDENT;
+    SeekShared, "File_seek_shared", false, COLLECTIVE;
+    GetPositionShared, "File_get_position_shared", false, INDEPENDENT;
+    GetTypeExtent, "File_get_type_extent", true, INDEPENDENT;
     RegisterDatarep, "Register_datarep", true, Role::Program;
-    SetAtomicity, "File_set_atomicity", false, TOGETHER;
-    GetAtomicity, "File_get_atomicity", false, ALONE;
-    Sync, "File_sync", false, TOGETHER;
+    SetAtomicity, "File_set_atomicity", false, COLLECTIVE;
+    GetAtomicity, "File_get_atomicity", false, INDEPENDENT;
+    Sync, "File_sync", false, COLLECTIVE;
     CreateErrhandler, "File_create_errhandler", false, Role::Program;
-    SetErrhandler, "File_set_errhandler", false, ALONE;
-    GetErrhandler, "File_get_errhandler", false, ALONE;
-    CallErrhandler, "File_call_errhandler", false, ALONE;
+    SetErrhandler, "File_set_errhandler", false, INDEPENDENT;
+    GetErrhandler, "File_get_errhandler", false, INDEPENDENT;
+    CallErrhandler, "File_call_errhandler", false, INDEPENDENT;
     Init, "Init", false, Role::Program;
     InitThread, "Init_thread", false, Role::Program;
     SessionInit, "Session_init", false, Role::Program;
@@ -166,7 +166,7 @@ functions! {
 }
 
 impl Function {
-    /// All of them: the 60 of the MPI-IO chapter first.
+    /// All functions, the 60 of the MPI-IO chapter first.
     pub fn all() -> impl Iterator<Item = Self> {
         ROWS.iter().map(|row| row.0)
     }
@@ -181,27 +181,27 @@ impl Function {
         self.row().1
     }
 
-    /// True if MPI-4 has a twin with large counts, `_c`.
+    /// True if MPI-4 has a large-count variant, `_c`.
     #[must_use]
-    pub fn has_large_twin(self) -> bool {
+    pub fn has_large_count_variant(self) -> bool {
         self.row().2
     }
 
-    /// What it is for.
+    /// Role of the function.
     #[must_use]
     pub fn role(self) -> Role {
         self.row().3
     }
 
-    /// The function of this number (`function as u8`).
+    /// Returns the function of this number (`function as u8`).
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         ROWS.get(usize::from(number)).map(|row| row.0)
     }
 
-    /// The function of a name, with or without `MPI_`, and whether the name ends in `_c`.
+    /// Returns the function of a name, with or without `MPI_`, and whether the name ends in `_c`.
     #[must_use]
-    pub fn named(name: &str) -> Option<(Self, bool)> {
+    pub fn from_name(name: &str) -> Option<(Self, bool)> {
         let name = name.strip_prefix("MPI_").unwrap_or(name);
         let find = |name: &str| ROWS.iter().find(|row| row.1 == name);
         match name.strip_suffix("_c").and_then(find) {
@@ -210,7 +210,7 @@ impl Function {
         }
     }
 
-    /// How it moves data, if it does.
+    /// Direction of a data access.
     #[must_use]
     pub fn direction(self) -> Option<Direction> {
         match self.role() {
@@ -219,7 +219,7 @@ impl Function {
         }
     }
 
-    /// True if all ranks of the file call it.
+    /// True if the function is collective over the ranks of the file.
     #[must_use]
     pub fn is_collective(self) -> bool {
         matches!(self.role(), Role::Data { collective: true, .. } | Role::File { collective: true })
@@ -234,13 +234,13 @@ mod tests {
     fn numbers_names_and_counts_are_those_of_the_standard() {
         for (n, function) in Function::all().enumerate() {
             assert_eq!(function as usize, n);
-            assert_eq!(Function::named(function.name()), Some((function, false)));
+            assert_eq!(Function::from_name(function.name()), Some((function, false)));
             let twin = format!("MPI_{}_c", function.name());
-            assert_eq!(Function::named(&twin), function.has_large_twin().then_some((function, true)));
+            assert_eq!(Function::from_name(&twin), function.has_large_count_variant().then_some((function, true)));
         }
         let of_files = || Function::all().take(60);
         assert_eq!(of_files().filter(|f| f.direction().is_some()).count(), 34);
-        assert_eq!(of_files().filter(|f| f.has_large_twin()).count(), 30);
+        assert_eq!(of_files().filter(|f| f.has_large_count_variant()).count(), 30);
         assert_eq!(Function::CallErrhandler as usize, 59);
         assert_eq!(Function::Init as usize, 60);
     }

@@ -1,24 +1,24 @@
-//! What stands before the calls: the program, its processes, and the dictionaries. Numbers in a dictionary are indices.
+//! Head of a profile: the program, its processes, and the dictionaries. Numbers in a dictionary are indices.
 
-use crate::types::Type;
+use crate::types::Datatype;
 
-/// Everything before the calls.
+/// Head of a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Head {
+pub struct ProfileHead {
     /// MPI_Get_library_version.
     pub library: String,
-    /// Command line of rank 0, one element a word.
+    /// Command line of rank 0, one element per word.
     pub command: Vec<String>,
     /// Start of the recording, Unix time in ns; 0 if unknown.
     pub started_unix_ns: u64,
-    /// What the profiler itself costs a call, in ns, measured at the start; None if it was not.
+    /// Overhead of the profiler per call in ns, measured at the start; None if not measured.
     pub cost_ns: Option<f64>,
-    /// One for each world rank, in their order.
+    /// One per world rank, in rank order.
     pub processes: Vec<Process>,
-    /// Each a list of world ranks, in the order of the communicator.
+    /// World ranks of each communicator, in its order.
     pub comms: Vec<Vec<u32>>,
-    /// Every type stands behind those it is made of.
-    pub types: Vec<Type>,
+    /// Datatypes; inner types precede the types built from them.
+    pub types: Vec<Datatype>,
     /// Hints as (key, value).
     pub infos: Vec<Vec<(String, String)>>,
     /// Files.
@@ -28,66 +28,66 @@ pub struct Head {
 /// A process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
-    /// Name of its host.
+    /// Name of the host.
     pub host: String,
-    /// Process id there.
+    /// Process id on the host.
     pub pid: u32,
-    /// What was added to its clock at the begin and at the end to have that of rank 0, in ns.
+    /// Offset of the clock of rank 0 relative to this host's, at begin and end of the recording, in ns.
     pub clock_offset_ns: [i64; 2],
-    /// How its recording ended.
-    pub end: End,
-    /// Calls it has.
+    /// How the recording ended.
+    pub end: RecordingStatus,
+    /// Number of calls.
     pub calls: u64,
-    /// Bytes that the process read from and wrote to storage by the count of the kernel (/proc/self/io), if it was read.
+    /// Bytes read from and written to storage by the kernel's accounting (/proc/self/io), if available.
     pub storage_bytes: Option<[u64; 2]>,
 }
 
 /// How the recording of a process ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum End {
-    /// MPI_Finalize (or the last session) came.
+pub enum RecordingStatus {
+    /// By MPI_Finalize (or the end of the last session).
     #[default]
     Complete,
-    /// MPI_Abort came.
+    /// By MPI_Abort.
     Aborted,
     /// The process ended without either; the last calls may be missing.
-    Cut,
-    /// The disk or the limit was full; later calls are missing.
-    Full,
+    Truncated,
+    /// The disk or the size limit was full; later calls are missing.
+    LimitReached,
 }
 
-impl End {
-    /// As it is written.
+impl RecordingStatus {
+    /// Name in the text.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
             Self::Aborted => "aborted",
-            Self::Cut => "cut",
-            Self::Full => "full",
+            Self::Truncated => "cut",
+            Self::LimitReached => "full",
         }
     }
 
-    /// The one of a name.
+    /// Returns the variant of a name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Complete, Self::Aborted, Self::Cut, Self::Full].into_iter().find(|end| end.name() == name)
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Complete, Self::Aborted, Self::Truncated, Self::LimitReached].into_iter().find(|end| end.name() == name)
     }
 }
 
 /// A file of the recorded program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenedFile {
-    /// Its name, without the prefix of a file system (`ufs:`).
+    /// Path without a file-system prefix (`ufs:`).
     pub path: String,
-    /// Its size before it was first opened, None if it did not exist.
+    /// Size before the first opening, None if it did not exist.
     pub size_bytes: Option<u64>,
-    /// Kind of its file system, if known.
+    /// File-system type, if known.
     pub fs_type: String,
-    /// If it was made, or changed, by other means than MPI-IO while the program ran: when that ended, in ns since the first call. None: it was
-    /// as it was before, or did not exist.
-    pub made_ns: Option<u64>,
-    /// If it was removed, or renamed, by other means than MPI-IO: when the first rank that had opened it began to open another file and did not find
-    /// it any more, in ns since the first call. None: it was there, or nobody looked.
-    pub gone_ns: Option<u64>,
+    /// If the file was created or modified by other means than MPI-IO while the program ran: time of the last modification, in ns since the
+    /// first call. None if it was unchanged or did not exist.
+    pub created_ns: Option<u64>,
+    /// If the file was removed or renamed by other means than MPI-IO: time when the first rank that had opened it began to open another
+    /// file and no longer found it, in ns since the first call. None if it existed, or if no rank checked.
+    pub removed_ns: Option<u64>,
 }

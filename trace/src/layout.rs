@@ -1,138 +1,140 @@
-//! Where the bytes of datatypes lie: sizes, bounds and type maps (MPI-4.0 chapter 5), worked out without an MPI library.
+//! Sizes, bounds and type maps of datatypes (MPI-4.0 chapter 5), computed without an MPI library.
 //!
-//! Libraries differ in the upper bound of types that they have to round up, and in whether bounds that were set stick to a struct around them.
-//! [`Rules`] names what was seen with MPICH and Open MPI.
+//! Libraries differ in the upper bound of types that need alignment padding, and in whether explicit bounds propagate to an enclosing
+//! struct. [`BoundRules`] describes the behaviour observed with MPICH and Open MPI.
 
 mod bounds;
+mod byte_ranges;
 mod construct;
-mod pieces;
-mod walk;
+mod segments;
 
 use std::ops::Range;
 
-pub use bounds::Rules;
-pub use construct::{TypeError, TypeFault, MOST_PIECES};
-pub use pieces::Piece;
-pub use walk::{Extent, Walk};
+pub use bounds::BoundRules;
+pub use byte_ranges::{ByteRange, ByteRanges};
+pub use construct::{TypeError, TypeFault, MAX_SEGMENTS};
+pub use segments::TypeSegment;
 
-use construct::Layout;
+use construct::TypeLayout;
 
-use crate::types::Type;
+use crate::types::Datatype;
 
-/// The layouts of a dictionary of types. The methods take the number of a type; one that is not in the dictionary panics, as an index does.
+/// Layouts of a dictionary of types. Methods take the number of a type and panic, like an index, if it is not in the dictionary.
 #[derive(Clone, Debug, Default)]
-pub struct Layouts {
-    list: Vec<Option<Layout>>,
-    rules: Rules,
+pub struct TypeLayouts {
+    layouts: Vec<Option<TypeLayout>>,
+    rules: BoundRules,
 }
 
-impl Layouts {
-    /// Works the types out by the rules of the standard.
+impl TypeLayouts {
+    /// Computes the layouts by the rules of the standard.
     ///
     /// # Errors
-    /// The first type that has wrong arguments, stands before its parts, reaches beyond 63 bits, or falls into too many pieces.
-    pub fn new(types: &[Type]) -> Result<Self, TypeError> {
-        Self::with_rules(types, Rules::Standard)
+    /// The first type that has invalid arguments, precedes its inner types, exceeds 63 bits, or has too many segments.
+    pub fn new(types: &[Datatype]) -> Result<Self, TypeError> {
+        Self::with_rules(types, BoundRules::Standard)
     }
 
-    /// Works the types out as the library did under which they were made: `library` is what MPI_Get_library_version says.
+    /// Computes the layouts as the library did that created the types; `library` is the string of MPI_Get_library_version.
     ///
     /// # Errors
-    /// As [`Layouts::new`].
-    pub fn of_library(types: &[Type], library: &str) -> Result<Self, TypeError> {
-        Self::with_rules(types, Rules::of_library(library))
+    /// As [`TypeLayouts::new`].
+    pub fn for_library(types: &[Datatype], library: &str) -> Result<Self, TypeError> {
+        Self::with_rules(types, BoundRules::for_library(library))
     }
 
-    /// Works the types out by the rules given.
+    /// Computes the layouts by the given rules.
     ///
     /// # Errors
-    /// As [`Layouts::new`].
-    pub fn with_rules(types: &[Type], rules: Rules) -> Result<Self, TypeError> {
-        Ok(Self { list: construct::all(types, rules, Err)?, rules })
+    /// As [`TypeLayouts::new`].
+    pub fn with_rules(types: &[Datatype], rules: BoundRules) -> Result<Self, TypeError> {
+        Ok(Self { layouts: construct::build_all(types, rules, Err)?, rules })
     }
 
-    /// Works out what can be, by the rules of a library; tells of the others, whose layout must not be asked for.
+    /// Computes all layouts that can be computed, by the rules of a library, and returns the errors of the others, whose layouts must not
+    /// be accessed.
     #[must_use]
-    pub fn what_can_be(types: &[Type], library: &str) -> (Self, Vec<TypeError>) {
-        let (rules, mut refused) = (Rules::of_library(library), Vec::new());
-        let list = construct::all(types, rules, |error| {
+    pub fn for_library_lenient(types: &[Datatype], library: &str) -> (Self, Vec<TypeError>) {
+        let (rules, mut refused) = (BoundRules::for_library(library), Vec::new());
+        let list = construct::build_all(types, rules, |error| {
             refused.push(error);
             Ok(())
         });
-        (Self { list: list.unwrap_or_default(), rules }, refused)
+        (Self { layouts: list.unwrap_or_default(), rules }, refused)
     }
 
-    /// True if the type is in the dictionary and was worked out.
+    /// True if the type is in the dictionary and has a layout.
     #[must_use]
     pub fn is_known(&self, number: u32) -> bool {
-        self.list.get(number as usize).is_some_and(Option::is_some)
+        self.layouts.get(number as usize).is_some_and(Option::is_some)
     }
 
     /// Number of types.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.layouts.len()
     }
 
-    /// True if there is none.
+    /// True if there are no types.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.layouts.is_empty()
     }
 
-    /// The rules by which they were worked out.
+    /// The rules by which the layouts were computed.
     #[must_use]
-    pub fn rules(&self) -> Rules {
+    pub fn rules(&self) -> BoundRules {
         self.rules
     }
 
-    fn of(&self, number: u32) -> &Layout {
-        match &self.list[number as usize] {
+    fn layout(&self, number: u32) -> &TypeLayout {
+        match &self.layouts[number as usize] {
             Some(layout) => layout,
-            None => panic!("the layout of type {number} was asked for, but it could not be worked out"),
+            None => panic!("type {number} has no layout: it could not be computed"),
         }
     }
 
-    /// Bytes of data in one element.
+    /// Bytes of data per element.
     #[must_use]
     pub fn size(&self, number: u32) -> u64 {
-        self.of(number).pieces.size_bytes()
+        self.layout(number).segments.size_bytes()
     }
 
-    /// Distance from one element to the next in bytes. It can be negative.
+    /// Extent in bytes; may be negative.
     #[must_use]
     pub fn extent(&self, number: u32) -> i64 {
-        let bounds = self.of(number).bounds;
+        let bounds = self.layout(number).bounds;
         bounds.upper - bounds.lower
     }
 
     /// Lower bound in bytes.
     #[must_use]
     pub fn lower_bound(&self, number: u32) -> i64 {
-        self.of(number).bounds.lower
+        self.layout(number).bounds.lower
     }
 
-    /// From the first byte of data to behind the last one, in bytes from the address of the element. Empty for a type without data.
+    /// True extent: from the first to the end of the last byte of data, relative to the address of the element. Empty for a type without
+    /// data.
     #[must_use]
     pub fn true_span(&self, number: u32) -> Range<i64> {
-        self.of(number).pieces.span()
+        self.layout(number).segments.span()
     }
 
-    /// True if a row of elements is one run of bytes that begins at the address of the first.
+    /// True if a sequence of elements is one range of bytes that begins at the address of the first.
     #[must_use]
     pub fn is_contiguous(&self, number: u32) -> bool {
-        self.pieces(number).first().is_some_and(|piece| piece.displacement_bytes == 0)
-            && walk::is_run(self.pieces(number), self.extent(number))
+        self.segments(number).first().is_some_and(|piece| piece.displacement_bytes == 0)
+            && byte_ranges::is_contiguous(self.segments(number), self.extent(number))
     }
 
-    /// The data of one element in the order of the type map, neighbours joined.
+    /// Data of one element in the order of the type map; adjacent segments are joined.
     #[must_use]
-    pub fn pieces(&self, number: u32) -> &[Piece] {
-        self.of(number).pieces.as_slice()
+    pub fn segments(&self, number: u32) -> &[TypeSegment] {
+        self.layout(number).segments.as_slice()
     }
 
-    /// The smallest range that is sure to hold what [`Layouts::walk`] yields for the same arguments; it may be wider. Empty at `base` for no bytes.
-    /// None if a place lies beyond 63 bits, or if the type has no data.
+    /// A range that contains all that [`TypeLayouts::byte_ranges`] yields for the same arguments; it may be larger than necessary. Empty at `base` for
+    /// no bytes. None if an offset exceeds 63 bits, or if the type has no data.
     #[must_use]
     pub fn hull(&self, number: u32, first_byte: u64, bytes: u64, base: i64) -> Option<Range<i64>> {
         if bytes == 0 {
@@ -145,18 +147,18 @@ impl Layouts {
         let place = |shift: i128, at: i64| {
             i64::try_from(shift.checked_add(i128::from(base))?.checked_add(i128::from(at))?).ok()
         };
-        if walk::is_run(self.pieces(number), self.extent(number)) {
+        if byte_ranges::is_contiguous(self.segments(number), self.extent(number)) {
             let start = i64::try_from(i128::from(base) + i128::from(span.start) + i128::from(first_byte)).ok()?;
             return Some(start..start.checked_add_unsigned(bytes)?);
         }
         Some(place(one.min(other), span.start)?..place(one.max(other), span.end)?)
     }
 
-    /// The places of the packed bytes from `first_byte` on in an endless row of elements that begins at `base`, in the order of the data,
-    /// neighbours joined. Places beyond 63 bits end the walk early: ask [`Layouts::hull`] before.
+    /// Byte ranges of the packed bytes from `first_byte` on in an unbounded sequence of elements that begins at `base`, in the order of the
+    /// data; adjacent ranges are joined. An offset beyond 63 bits ends the iteration early: check [`TypeLayouts::hull`] first.
     #[must_use]
-    pub fn walk(&self, number: u32, first_byte: u64, bytes: u64, base: i64) -> Walk<'_> {
-        Walk::new(&self.of(number).pieces, self.extent(number), first_byte, bytes, base)
+    pub fn byte_ranges(&self, number: u32, first_byte: u64, bytes: u64, base: i64) -> ByteRanges<'_> {
+        ByteRanges::new(&self.layout(number).segments, self.extent(number), first_byte, bytes, base)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Values that have a name in the standard and another number in each library.
+//! Values with standard names and library-dependent numbers.
 
-/// Error classes of MPI that files can meet, by name (MPI-4.0 table 9.1 and 9.2).
+/// MPI error classes that file functions can return, by name (MPI-4.0 table 9.1 and 9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ErrorClass(u8);
 
@@ -46,10 +46,10 @@ const CLASSES: &[&str] = &[
 ];
 
 impl ErrorClass {
-    /// What has no class of its own.
+    /// Errors without a class of their own.
     pub const OTHER: Self = Self(0);
 
-    /// All of them.
+    /// All classes.
     pub fn all() -> impl Iterator<Item = Self> {
         (0_u8..).take(CLASSES.len()).map(Self)
     }
@@ -60,42 +60,42 @@ impl ErrorClass {
         CLASSES[usize::from(self.0)]
     }
 
-    /// The class of a name.
+    /// Returns the class of a name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::all().find(|class| class.name() == name)
     }
 
-    /// Its number in this table; has nothing to do with the number in a library.
+    /// Number in this table; unrelated to the number in a library.
     #[must_use]
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The class of this number of the table.
+    /// Returns the class of a number of this table.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         (usize::from(number) < CLASSES.len()).then_some(Self(number))
     }
 }
 
-/// Access mode of MPI_File_open, bits of our own.
+/// Access mode of MPI_File_open, with our own bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Amode(pub u16);
 
 impl Amode {
-    /// Names in the order of the bits, as in `MPI_MODE_...`, in small letters.
+    /// Names in bit order, as in `MPI_MODE_...`, in lower case.
     pub const NAMES: [&'static str; 9] =
         ["rdonly", "rdwr", "wronly", "create", "excl", "delete_on_close", "unique_open", "append", "sequential"];
 
-    /// True if the mode of this name is in it.
+    /// True if it contains the mode of this name.
     #[must_use]
     pub fn has(self, name: &str) -> bool {
         Self::NAMES.iter().position(|n| *n == name).is_some_and(|bit| self.0 & (1 << bit) != 0)
     }
 }
 
-/// From where a seek counts.
+/// Origin of a seek.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whence {
     /// MPI_SEEK_SET.
@@ -107,7 +107,7 @@ pub enum Whence {
 }
 
 impl Whence {
-    /// As it is written: `set`, `cur`, `end`.
+    /// Name in the text: `set`, `cur`, `end`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -117,9 +117,9 @@ impl Whence {
         }
     }
 
-    /// The one of a name.
+    /// Returns the variant of a name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         [Self::Set, Self::Current, Self::End].into_iter().find(|w| w.name() == name)
     }
 }

@@ -1,89 +1,87 @@
-//! Recorded programs by posix, uring and null: what the application would get without MPI-IO.
+//! Recorded programs replayed by posix, uring and null: the performance of the application without MPI-IO.
 //!
-//! Every data access becomes a flat list of runs in file and memory before the clock (`plan`, `pieces`, with the views and pointers
-//! of `positions`), and is moved by system calls (`storage`, with the files of `files` and a `mover`: `posix`, `uring`), or not at all
-//! (`null`). The loop with the clock (`run`) is one for all. Collective accesses are independent ones at the same offsets.
+//! Before the timed section every data access is flattened to a list of extents in file and memory (`plan`, `extents`, with the views and
+//! file pointers of `positions`). It is executed by system calls (`storage`, with the files of `files` and a `transfer_engine`: `posix`,
+//! `uring`) or not at all (`null`). All share the timed loop (`run`). Collective accesses become independent ones at the same offsets.
 //!
-//! # What waits for whom
+//! # Synchronization
 //!
-//! The application relied on MPI for an order between ranks where a call changes the file as a whole. There the ranks of the file
-//! meet ([`meeting`]), inside the clock of that call, as in MPI:
+//! Where a call changes the file as a whole, the application relied on MPI for an order between ranks. In these calls the ranks of the
+//! file synchronize ([`communicators`]) inside the timed section, as in MPI:
 //!
-//! - open: one rank makes the file, then the others open it; none has it open unless all have;
-//! - set_size and preallocate: all come, one rank does it, all go on;
-//! - close with MPI_MODE_DELETE_ON_CLOSE: all close it, one rank deletes it, all go on.
+//! - open: one rank creates the file, then the others open it; if one fails, all fail;
+//! - set_size and preallocate: all ranks arrive, one executes the call, all continue;
+//! - close with MPI_MODE_DELETE_ON_CLOSE: all ranks close the file, one deletes it, all continue.
 //!
-//! Collective data accesses, set_view, seeks, sync and other closes wait for nobody: what order data accesses need comes with the
-//! program.
+//! Collective data accesses, set_view, seeks, sync and other closes do not synchronize: the program contains the order that data accesses
+//! need.
 //!
-//! # What is not there
+//! # Unsupported
 //!
-//! Shared file pointers, data representations, atomic mode, error handlers: see [`unable`](mod@unable). Hints are not used.
+//! Shared file pointers, data representations, atomic mode, error handlers: see [`unsupported`](mod@unable). Hints are not used.
 
-mod fault;
+mod action;
+mod communicators;
+mod extents;
 mod files;
-mod meeting;
-mod mover;
 mod null;
-mod pieces;
 mod plan;
 mod positions;
 mod posix;
 mod run;
+mod step_error;
 mod storage;
 #[cfg(test)]
 mod tests;
-mod unable;
+mod transfer_engine;
+mod unsupported;
 mod uring;
-mod work;
 
-use files::Files;
-use meeting::Meetings;
-use mover::Mover;
-use run::ByOffsets;
+use communicators::FileCommunicators;
+use files::FileTable;
+use run::OffsetProgram;
 use storage::Storage;
+use transfer_engine::TransferEngine;
 
-use crate::error::Cause;
-use crate::program::{Memory, Replay};
-use crate::{BackendError, DriverOptions, Program, ProgramRequest, Result, Ring};
+use crate::error::FailureCause;
+use crate::program::{ProgramMemory, Replay};
+use crate::{BackendError, DriverOptions, ProgramRequest, ReplayProgram, Result, TransferBuffer};
 
-/// By pread and pwrite.
-pub(crate) const POSIX: Replay = Replay { begin: begin_posix, unable: unable::unable };
+pub(crate) const POSIX: Replay = Replay { begin: begin_posix, unsupported_reason: unsupported::unsupported_reason };
 
-/// Through io_uring.
-pub(crate) const URING: Replay = Replay { begin: begin_uring, unable: unable::unable };
+pub(crate) const URING: Replay = Replay { begin: begin_uring, unsupported_reason: unsupported::unsupported_reason };
 
-fn begin_uring(request: ProgramRequest<'_>) -> Result<Box<dyn Program>> {
+fn begin_uring(request: ProgramRequest<'_>) -> Result<Box<dyn ReplayProgram>> {
     begin(request, uring::Uring::new)
 }
 
-fn begin_posix(request: ProgramRequest<'_>) -> Result<Box<dyn Program>> {
+fn begin_posix(request: ProgramRequest<'_>) -> Result<Box<dyn ReplayProgram>> {
     begin(request, |options| Ok(posix::Posix::new(options)))
 }
 
-/// By nothing: what the replay itself costs.
-pub(crate) const NULL: Replay = Replay { begin: begin_null, unable: unable::unable };
+/// Without transfers: the overhead of the replay itself.
+pub(crate) const NULL: Replay = Replay { begin: begin_null, unsupported_reason: unsupported::unsupported_reason };
 
-fn begin_null(request: ProgramRequest<'_>) -> Result<Box<dyn Program>> {
+fn begin_null(request: ProgramRequest<'_>) -> Result<Box<dyn ReplayProgram>> {
     let ProgramRequest { tables, source, landing_bytes, .. } = request;
-    Ok(Box::new(ByOffsets::new(null::Null, areas(source, landing_bytes)?, &tables)?))
+    Ok(Box::new(OffsetProgram::new(null::Null, allocate_areas(source, landing_bytes)?, &tables)?))
 }
 
-fn begin<M: Mover + 'static>(
+fn begin<M: TransferEngine + 'static>(
     request: ProgramRequest<'_>,
     mover: impl FnOnce(&DriverOptions) -> Result<M>,
-) -> Result<Box<dyn Program>> {
+) -> Result<Box<dyn ReplayProgram>> {
     let ProgramRequest { world, tables, options, source, landing_bytes } = request;
-    // What is collective comes first: no rank may leave before.
-    let meetings = Meetings::new(world, &tables.comms)?;
-    let memory = areas(source, landing_bytes)?;
-    let files = Files::new(tables.paths.clone(), meetings, options.direct);
-    Ok(Box::new(ByOffsets::new(Storage { mover: mover(&options)?, files }, memory, &tables)?))
+    // Collective operations come first: no rank may return before them.
+    let meetings = FileCommunicators::new(world, &tables.comms)?;
+    let memory = allocate_areas(source, landing_bytes)?;
+    let files = FileTable::new(tables.paths.clone(), meetings, options.direct);
+    Ok(Box::new(OffsetProgram::new(Storage { engine: mover(&options)?, files }, memory, &tables)?))
 }
 
-fn areas(source: Ring, landing_bytes: u64) -> Result<Memory> {
-    Memory::new(source, landing_bytes).map_err(|error| {
+fn allocate_areas(source: TransferBuffer, landing_bytes: u64) -> Result<ProgramMemory> {
+    ProgramMemory::new(source, landing_bytes).map_err(|error| {
         let text = format!("{error}; the landing area has {landing_bytes} bytes");
-        BackendError::new("mmap (landing area)", "", Cause::Io, text)
+        BackendError::new("mmap (landing area)", "", FailureCause::Io, text)
     })
 }

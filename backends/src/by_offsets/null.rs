@@ -1,63 +1,69 @@
-//! Computes every offset and address of a program and moves nothing: what the replay itself costs.
+//! Computes every offset and address of a program without transfers: the overhead of the replay itself.
 
 use std::hint::black_box;
 
 use beff_trace::Direction;
 
-use super::fault::{Cause, Done, Fault};
-use super::mover::Job;
-use super::plan::Plan;
-use super::run::Worker;
-use super::work::{Answer, Work};
-use crate::program::Memory;
-use crate::Outcome;
+use super::action::{StepAction, StepOutput};
+use super::plan::ProgramPlan;
+use super::run::StepExecutor;
+use super::step_error::{StepError, StepErrorCause, StepResult};
+use super::transfer_engine::PlannedAccess;
+use crate::program::ProgramMemory;
+use crate::StepOutcome;
 
-/// Opens no file and meets nobody; what is answered is what was recorded.
+/// Opens no file and never synchronizes; returns the recorded results.
 pub(super) struct Null;
 
-impl Worker for Null {
+impl StepExecutor for Null {
     #[inline]
-    fn act(&mut self, plan: &Plan, memory: &mut Memory, index: usize, outcome: &mut Outcome) -> Done<Answer> {
+    fn execute(
+        &mut self,
+        plan: &ProgramPlan,
+        memory: &mut ProgramMemory,
+        index: usize,
+        outcome: &mut StepOutcome,
+    ) -> StepResult<StepOutput> {
         let call = &plan.steps[index].call;
-        let recorded = Answer { bytes: call.bytes, number: call.number };
-        match &plan.works[index] {
-            Work::Refused(fault) => return Err(fault.clone()),
-            Work::Answer(answer) => return Ok(*answer),
-            Work::Begin(job) => {
-                walk(plan, memory, job);
+        let recorded = StepOutput { bytes: call.bytes, number: call.number };
+        match &plan.actions[index] {
+            StepAction::Fail(fault) => return Err(fault.clone()),
+            StepAction::Return(answer) => return Ok(*answer),
+            StepAction::BeginTransfer(job) => {
+                compute_offsets(plan, memory, job);
             }
-            Work::Move(job) => {
-                let asked = walk(plan, memory, job);
+            StepAction::Transfer(job) => {
+                let asked = compute_offsets(plan, memory, job);
                 if call.error.is_none() {
-                    return Ok(Answer { bytes: Some(call.bytes.unwrap_or(asked)), number: None });
+                    return Ok(StepOutput { bytes: Some(call.bytes.unwrap_or(asked)), number: None });
                 }
             }
-            Work::Complete { requests, .. } => {
-                let done = &plan.pending[requests.clone()];
+            StepAction::Complete { requests, .. } => {
+                let done = &plan.completed_requests[requests.clone()];
                 outcome.completions.extend(done.iter().map(|one| one.recorded));
             }
             _ => {}
         }
         match call.error {
-            Some(class) => Err(Fault { class, cause: Cause::Text("as recorded") }),
+            Some(class) => Err(StepError { class, cause: StepErrorCause::Text("as recorded") }),
             None => Ok(recorded),
         }
     }
 
     fn strategy(&self) -> String {
-        "offsets and addresses of every access are computed, nothing is moved; answers are those of the profile"
+        "offsets and addresses of every access are computed without transfers; results are those of the profile"
             .to_owned()
     }
 }
 
-/// The offsets and addresses of an access, and its bytes.
-fn walk(plan: &Plan, memory: &Memory, job: &Job) -> u64 {
+/// Computes the offsets and addresses of an access; returns its bytes.
+fn compute_offsets(plan: &ProgramPlan, memory: &ProgramMemory, job: &PlannedAccess) -> u64 {
     let base = match job.direction {
         Direction::Read => memory.landing_at().cast_const(),
         Direction::Write => memory.source_at(),
     };
     let mut bytes = 0;
-    for piece in &plan.pieces[job.pieces.clone()] {
+    for piece in &plan.extents[job.extents.clone()] {
         black_box((base.wrapping_add(piece.memory_bytes as usize), piece.file_bytes));
         bytes += piece.len_bytes;
     }

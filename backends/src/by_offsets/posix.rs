@@ -1,49 +1,58 @@
-//! Pieces by pread(2) and pwrite(2); where they follow each other in the file alone, by preadv(2) and pwritev(2).
+//! Extents by pread(2) and pwrite(2); extents that are adjacent in the file only, by preadv(2) and pwritev(2).
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use beff_trace::Direction;
 
-use super::fault::{Done, Fault};
-use super::mover::{Counted, Job, Mover, Way, Ways};
-use super::pieces::Piece;
-use crate::patience::uninterrupted;
-use crate::program::Memory;
+use super::extents::IoExtent;
+use super::step_error::{StepError, StepResult};
+use super::transfer_engine::{FileDescriptors, PlannedAccess, TransferDescriptor, TransferEngine, TransferredBytes};
+use crate::program::ProgramMemory;
+use crate::retry::retry_interrupted;
 use crate::{dontcache, DriverOptions};
 
-/// Pieces in one system call at most (IOV_MAX of Linux).
-const MOST_VECTORS: usize = 1024;
+/// Maximum number of extents in one system call (IOV_MAX of Linux).
+const MAX_VECTORS: usize = 1024;
 
-/// Moves everything when it is begun.
+/// Completes every access when it is started.
 pub(super) struct Posix {
-    /// What came of the access of each slot.
-    slots: Vec<Done<u64>>,
+    /// Outcome of the access in each slot.
+    slots: Vec<StepResult<u64>>,
     vectors: Vec<libc::iovec>,
-    counted: Counted,
+    counted: TransferredBytes,
     dont_cache: bool,
 }
 
 impl Posix {
     pub(super) fn new(options: &DriverOptions) -> Self {
-        let vectors = Vec::with_capacity(MOST_VECTORS);
-        Self { slots: Vec::new(), vectors, counted: Counted::default(), dont_cache: options.dont_cache }
+        let vectors = Vec::with_capacity(MAX_VECTORS);
+        Self { slots: Vec::new(), vectors, counted: TransferredBytes::default(), dont_cache: options.dont_cache }
     }
 
-    fn transfer(&mut self, base: *mut u8, ways: &Ways, job: &Job, pieces: &[Piece]) -> Done<u64> {
+    fn transfer(
+        &mut self,
+        base: *mut u8,
+        ways: &FileDescriptors,
+        job: &PlannedAccess,
+        pieces: &[IoExtent],
+    ) -> StepResult<u64> {
         let route = ways.route(job, pieces)?;
         let (mut moved, mut rest) = (0, pieces);
         while let Some(first) = rest.first() {
-            let way = route.of(first);
-            let run = rest
-                .len()
-                .min(1 + rest.windows(2).take_while(|two| follows(two) && same(way, route.of(&two[1]))).count());
+            let way = route.descriptor_for(first);
+            let run = rest.len().min(
+                1 + rest
+                    .windows(2)
+                    .take_while(|two| is_adjacent(two) && is_same_mode(way, route.descriptor_for(&two[1])))
+                    .count(),
+            );
             let (now, later) = rest.split_at(run);
-            let (bytes, whole) = self.run(base, way, job.direction, now)?;
+            let (bytes, whole) = self.transfer_run(base, way, job.direction, now)?;
             self.counted.add(way.is_direct(), bytes);
             moved += bytes;
             if !whole {
-                // The end of the file: what follows lies behind it.
+                // End of file: the following extents are beyond it.
                 break;
             }
             rest = later;
@@ -51,27 +60,36 @@ impl Posix {
         Ok(moved)
     }
 
-    /// Moves pieces that follow each other in the file: how many bytes, and whether that was all.
-    fn run(&mut self, base: *mut u8, way: Way<'_>, direction: Direction, pieces: &[Piece]) -> Done<(u64, bool)> {
-        let call = name(direction, pieces.len());
+    /// Transfers extents that are adjacent in the file; returns the bytes moved, and whether these are all.
+    fn transfer_run(
+        &mut self,
+        base: *mut u8,
+        way: TransferDescriptor<'_>,
+        direction: Direction,
+        pieces: &[IoExtent],
+    ) -> StepResult<(u64, bool)> {
+        let call = call_name(direction, pieces.len());
         let flags = if self.dont_cache && !way.is_direct() { dontcache::FLAG } else { 0 };
         let (mut at, mut skip, mut moved) = (0, 0_u64, 0_u64);
         while at < pieces.len() {
             let offset = pieces[at].file_bytes + skip;
             self.vectors.clear();
-            self.vectors.extend(pieces[at..].iter().take(MOST_VECTORS).enumerate().map(|(n, piece)| {
+            self.vectors.extend(pieces[at..].iter().take(MAX_VECTORS).enumerate().map(|(n, piece)| {
                 let skip = if n == 0 { skip } else { 0 };
-                // Inside the area: `flatten` has checked it.
+                // Inside the area, as checked by `flatten`.
                 let memory = base.wrapping_add((piece.memory_bytes + skip) as usize);
                 libc::iovec { iov_base: memory.cast(), iov_len: (piece.len_bytes - skip) as usize }
             }));
-            // SAFETY: each vector is a piece inside the source (of writes) or the landing area (of reads), see the caller.
-            let mut got = match uninterrupted(|| unsafe { system_call(direction, way, &self.vectors, offset, flags) }) {
-                Ok(0) if direction == Direction::Read => return Ok((moved, false)),
-                Ok(0) => return Err(Fault::system(call, libc::EIO, Some(offset))),
-                Ok(got) => got as u64,
-                Err(error) => return Err(Fault::system(call, error.raw_os_error().unwrap_or(libc::EIO), Some(offset))),
-            };
+            // SAFETY: each vector is an extent inside the source (of writes) or the landing area (of reads), see the caller.
+            let mut got =
+                match retry_interrupted(|| unsafe { transfer_vectors(direction, way, &self.vectors, offset, flags) }) {
+                    Ok(0) if direction == Direction::Read => return Ok((moved, false)),
+                    Ok(0) => return Err(StepError::system(call, libc::EIO, Some(offset))),
+                    Ok(got) => got as u64,
+                    Err(error) => {
+                        return Err(StepError::system(call, error.raw_os_error().unwrap_or(libc::EIO), Some(offset)))
+                    }
+                };
             moved += got;
             let is_ragged = got % way.align_bytes != 0;
             while at < pieces.len() && got >= pieces[at].len_bytes - skip {
@@ -80,10 +98,10 @@ impl Posix {
             }
             skip += got;
             if is_ragged && at < pieces.len() {
-                // A direct transfer stops beside a sector only at the end of the file, or where the space ends.
+                // A direct transfer stops at an unaligned offset only at the end of the file or if no space is left.
                 return match direction {
                     Direction::Read => Ok((moved, false)),
-                    Direction::Write => Err(Fault::system(call, libc::EIO, Some(offset))),
+                    Direction::Write => Err(StepError::system(call, libc::EIO, Some(offset))),
                 };
             }
         }
@@ -91,16 +109,16 @@ impl Posix {
     }
 }
 
-/// True if the second piece begins in the file where the first ends.
-fn follows(two: &[Piece]) -> bool {
+/// True if the second extent begins where the first ends in the file.
+fn is_adjacent(two: &[IoExtent]) -> bool {
     two[0].file_bytes + two[0].len_bytes == two[1].file_bytes
 }
 
-fn same(one: Way<'_>, other: Way<'_>) -> bool {
+fn is_same_mode(one: TransferDescriptor<'_>, other: TransferDescriptor<'_>) -> bool {
     one.is_direct() == other.is_direct()
 }
 
-fn name(direction: Direction, pieces: usize) -> &'static str {
+fn call_name(direction: Direction, pieces: usize) -> &'static str {
     match (direction, pieces) {
         (Direction::Read, 1) => "pread",
         (Direction::Read, _) => "preadv",
@@ -109,21 +127,21 @@ fn name(direction: Direction, pieces: usize) -> &'static str {
     }
 }
 
-/// One transfer of these vectors.
+/// One system call for these vectors.
 ///
 /// # Safety
-/// The memory of all vectors is mapped; that of a read is borrowed by nobody.
-unsafe fn system_call(
+/// The memory of all vectors is mapped; that of a read is not borrowed.
+unsafe fn transfer_vectors(
     direction: Direction,
-    way: Way<'_>,
+    way: TransferDescriptor<'_>,
     vectors: &[libc::iovec],
     offset: u64,
     flags: i32,
 ) -> io::Result<usize> {
     let fd = way.file.as_raw_fd();
-    // Offsets of pieces are below 63 bits.
+    // Offsets are below 63 bits.
     let (at, count) = (offset as libc::off_t, vectors.len() as libc::c_int);
-    // SAFETY: the descriptor is open while `way` borrows its file; the memory is the caller's promise.
+    // SAFETY: the descriptor is open while `way` borrows its file; the caller guarantees the memory.
     let moved = unsafe {
         match (direction, vectors) {
             (Direction::Read, [one]) if flags == 0 => libc::pread(fd, one.iov_base, one.iov_len, at),
@@ -135,16 +153,16 @@ unsafe fn system_call(
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
-impl Mover for Posix {
-    fn reserve(&mut self, slots: usize, _memory: &mut Memory) {
+impl TransferEngine for Posix {
+    fn reserve(&mut self, slots: usize, _memory: &mut ProgramMemory) {
         if self.slots.len() < slots {
             self.slots.resize(slots, Ok(0));
         }
     }
 
-    fn begin(&mut self, memory: &mut Memory, ways: &Ways, job: &Job, pieces: &[Piece]) {
-        // All pieces lie inside their area, which `flatten` has checked. The source is only read from; no part of the landing
-        // area is borrowed, because `landed` needs the program for itself.
+    fn begin(&mut self, memory: &mut ProgramMemory, ways: &FileDescriptors, job: &PlannedAccess, pieces: &[IoExtent]) {
+        // All extents lie inside their area, as checked by `flatten`. The source is only read; no part of the landing area is borrowed,
+        // because `landed` borrows the program mutably.
         let base = match job.direction {
             Direction::Read => memory.landing_at(),
             Direction::Write => memory.source_at().cast_mut(),
@@ -152,22 +170,25 @@ impl Mover for Posix {
         self.slots[job.slot as usize] = self.transfer(base, ways, job, pieces);
     }
 
-    fn complete(&mut self, _memory: &mut Memory, slot: u32) -> Done<u64> {
+    fn complete(&mut self, _memory: &mut ProgramMemory, slot: u32) -> StepResult<u64> {
         std::mem::replace(&mut self.slots[slot as usize], Ok(0))
     }
 
-    fn drain(&mut self, _memory: &mut Memory, _file: Option<u32>) {}
+    fn drain(&mut self, _memory: &mut ProgramMemory, _file: Option<u32>) {}
 
-    fn is_idle(&mut self, _memory: &mut Memory, _slot: u32) -> bool {
+    fn is_idle(&mut self, _memory: &mut ProgramMemory, _slot: u32) -> bool {
         true
     }
 
-    fn counted(&self) -> Counted {
+    fn transferred_bytes(&self) -> TransferredBytes {
         self.counted
     }
 
     fn strategy(&self) -> String {
         let dropped = if self.dont_cache { ", buffered pages dropped when done (RWF_DONTCACHE)" } else { "" };
-        format!("pread and pwrite of each run in the file, preadv and pwritev where memory has holes{dropped}; non-blocking calls are done whole where they begin")
+        format!(
+            "pread and pwrite of contiguous extents, preadv and pwritev for noncontiguous memory{dropped}; nonblocking calls complete \
+             when they are started"
+        )
     }
 }

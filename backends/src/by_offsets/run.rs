@@ -1,4 +1,4 @@
-//! A program whose offsets are worked out before: the loop with the clock, and what all drivers share around it.
+//! A program with precomputed offsets: the timed loop, and the parts that all drivers share.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,80 +6,78 @@ use std::path::Path;
 use beff_ffi::replay::now_ns;
 use beff_trace::Call;
 
-use super::fault::{Done, Fault};
-use super::plan::{Areas, Plan};
-use super::work::{Answer, Work};
-use crate::error::Cause;
-use crate::program::Memory;
-use crate::{BackendError, Outcome, Program, Result, Step, Tables};
+use super::action::{StepAction, StepOutput};
+use super::plan::{AreaSizes, ProgramPlan};
+use super::step_error::{StepError, StepResult};
+use crate::error::FailureCause;
+use crate::program::ProgramMemory;
+use crate::{BackendError, ProgramStep, ProgramTables, ReplayProgram, Result, StepOutcome};
 
-/// Does the steps of a plan. What it leaves under way touches no memory after its drop.
-pub(super) trait Worker {
-    /// Makes room for all that the steps of the plan need.
-    fn reserve(&mut self, _plan: &Plan, _memory: &mut Memory) {}
+/// Executes the steps of a plan. After its drop, pending operations access no memory.
+pub(super) trait StepExecutor {
+    /// Allocates everything that the steps of the plan need.
+    fn reserve(&mut self, _plan: &ProgramPlan, _memory: &mut ProgramMemory) {}
 
-    /// True if nothing of this slot is under way any more; its memory is free then.
-    fn is_idle(&mut self, _memory: &mut Memory, _slot: u32) -> bool {
+    /// True if no operation of this slot is pending; its memory is unused then.
+    fn is_idle(&mut self, _memory: &mut ProgramMemory, _slot: u32) -> bool {
         true
     }
 
-    /// Does one step, inside the clock. There is room for its completions.
-    fn act(&mut self, plan: &Plan, memory: &mut Memory, index: usize, outcome: &mut Outcome) -> Done<Answer>;
+    /// Executes one step inside the timed section. The completions have sufficient capacity.
+    fn execute(
+        &mut self,
+        plan: &ProgramPlan,
+        memory: &mut ProgramMemory,
+        index: usize,
+        outcome: &mut StepOutcome,
+    ) -> StepResult<StepOutput>;
 
-    /// The file of a step, and why no access to it is direct, where that was wanted.
-    fn file_of(&self, _call: &Call, _work: &Work) -> (Option<&Path>, Option<&str>) {
+    /// The file of a step, and why no access to it is direct, if direct I/O was requested.
+    fn file_of(&self, _call: &Call, _work: &StepAction) -> (Option<&Path>, Option<&str>) {
         (None, None)
     }
 
-    /// As [`Program::strategy`].
+    /// As [`ReplayProgram::strategy`].
     fn strategy(&self) -> String;
 
-    /// As [`Program::direct_bytes`].
+    /// As [`ReplayProgram::direct_bytes`].
     fn direct_bytes(&self) -> Option<[u64; 2]> {
         None
     }
 
-    /// Ends what is under way, closes everything.
-    ///
-    /// # Errors
-    /// As [`Program::finish`].
-    fn finish(&mut self, _memory: &mut Memory) -> Result<()> {
+    /// Completes pending operations and closes all files.
+    fn finish(&mut self, _memory: &mut ProgramMemory) -> Result<()> {
         Ok(())
     }
 }
 
-/// One rank's part.
-pub(super) struct ByOffsets<W: Worker> {
-    // Before the memory: its drop waits for what is under way.
-    worker: W,
-    memory: Memory,
-    plan: Plan,
+pub(super) struct OffsetProgram<W: StepExecutor> {
+    // Before the memory: its drop waits for pending operations.
+    executor: W,
+    memory: ProgramMemory,
+    plan: ProgramPlan,
     complaint: Option<String>,
 }
 
-impl<W: Worker> ByOffsets<W> {
-    /// A program without steps.
-    ///
-    /// # Errors
-    /// A type that cannot be.
-    pub(super) fn new(worker: W, memory: Memory, tables: &Tables) -> Result<Self> {
-        let areas = Areas { source_bytes: memory.source_bytes(), landing_bytes: memory.landing_bytes() };
-        Ok(Self { worker, memory, plan: Plan::new(tables, areas)?, complaint: None })
+impl<W: StepExecutor> OffsetProgram<W> {
+    pub(super) fn new(worker: W, memory: ProgramMemory, tables: &ProgramTables) -> Result<Self> {
+        let areas = AreaSizes { source_bytes: memory.source_bytes(), landing_bytes: memory.landing_bytes() };
+        Ok(Self { executor: worker, memory, plan: ProgramPlan::new(tables, areas)?, complaint: None })
     }
 
-    /// Keeps the message of a fault that was not recorded.
+    /// Stores the message of an error that was not recorded.
     #[cold]
-    fn complain(&mut self, index: usize, fault: &Fault) {
+    fn record_complaint(&mut self, index: usize, fault: &StepError) {
         let call = &self.plan.steps[index].call;
-        let (path, why_not_direct) = self.worker.file_of(call, &self.plan.works[index]);
+        let (path, why_not_direct) = self.executor.file_of(call, &self.plan.actions[index]);
         let text = fault.describe(path, why_not_direct);
         self.complaint = Some(format!("MPI_{} recorded at {} ns: {text}", call.function.name(), call.begin_ns));
     }
 }
 
-impl<W: Worker> Program for ByOffsets<W> {
-    fn make_ready(&mut self, steps: Vec<Step>) -> Result<()> {
-        let Self { worker, memory, plan, .. } = self;
+impl<W: StepExecutor> ReplayProgram for OffsetProgram<W> {
+    fn prepare(&mut self, steps: Vec<ProgramStep>) -> Result<()> {
+        let Self { executor: worker, memory, plan, .. } = self;
         plan.freed.retain(|slot| {
             let is_idle = worker.is_idle(memory, *slot);
             if is_idle {
@@ -87,63 +85,65 @@ impl<W: Worker> Program for ByOffsets<W> {
             }
             !is_idle
         });
-        plan.make_ready(steps)?;
+        plan.replace_steps(steps)?;
         worker.reserve(plan, memory);
         Ok(())
     }
 
-    fn run(&mut self, range: Range<usize>, outcomes: &mut [Outcome]) {
+    fn run(&mut self, range: Range<usize>, outcomes: &mut [StepOutcome]) {
         for (index, outcome) in range.zip(outcomes) {
-            let room = self.plan.works[index].completions();
+            let capacity = self.plan.actions[index].max_completions();
             outcome.completions.clear();
-            outcome.completions.reserve(room);
+            outcome.completions.reserve(capacity);
             outcome.polls = 0;
             outcome.begin_ns = now_ns();
-            let done = self.worker.act(&self.plan, &mut self.memory, index, outcome);
+            let done = self.executor.execute(&self.plan, &mut self.memory, index, outcome);
             outcome.end_ns = now_ns();
             let (answer, error) = match done {
                 Ok(answer) => (answer, None),
                 Err(fault) => {
                     if self.complaint.is_none() && self.plan.steps[index].call.error.is_none() {
-                        self.complain(index, &fault);
+                        self.record_complaint(index, &fault);
                     }
-                    (Answer::default(), Some(fault.class))
+                    (StepOutput::default(), Some(fault.class))
                 }
             };
             (outcome.error, outcome.bytes, outcome.number) = (error, answer.bytes, answer.number);
         }
     }
 
-    fn complaint(&mut self) -> Option<String> {
+    fn unexpected_error(&mut self) -> Option<String> {
         self.complaint.take()
     }
 
     fn strategy(&self) -> String {
-        self.worker.strategy()
+        self.executor.strategy()
     }
 
     fn direct_bytes(&self) -> Option<[u64; 2]> {
-        self.worker.direct_bytes()
+        self.executor.direct_bytes()
     }
 
-    fn steps(&self) -> &[Step] {
+    fn steps(&self) -> &[ProgramStep] {
         &self.plan.steps
     }
 
-    fn landed(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
-        self.memory.landed(range).map_err(|text| BackendError::new("landed", "", Cause::Unsupported, text))
+    fn landing_range(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
+        self.memory
+            .landing_range(range)
+            .map_err(|text| BackendError::new("landed", "", FailureCause::Unsupported, text))
     }
 
     fn source(&self) -> &[u8] {
         self.memory.source()
     }
 
-    fn source_mut(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
-        self.memory.source_mut(range).map_err(|text| BackendError::new("source", "", Cause::Unsupported, text))
+    fn source_range(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
+        self.memory.source_range(range).map_err(|text| BackendError::new("source", "", FailureCause::Unsupported, text))
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        let Self { worker, memory, .. } = &mut *self;
+        let Self { executor: worker, memory, .. } = &mut *self;
         worker.finish(memory)
     }
 }

@@ -1,184 +1,196 @@
-//! The exchange by messages: every rank sends its part of a piece to the aggregator, or receives it from there. Both sides
-//! compute the same lengths, so none is sent.
+//! The exchange by messages: every rank sends its part of a domain to the aggregator, or receives it from there. Both sides compute the
+//! same lengths, so that none is sent.
 
 use std::collections::VecDeque;
 use std::io;
 
-use beff_ffi::{Comm, Message, MpiError, Requests};
+use beff_ffi::{Comm, MessageDirection, MpiError, Requests};
 
-use super::domain::{Cut, Grid, Piece};
-use super::pass::{cut_of_sub, subs, Ahead, Pass, Pending};
-use super::rows::Rows;
-use crate::error::Cause;
-use crate::{BackendError, Batch, Ring};
+use super::batch_transfer::{partition_of_sub_batch, sub_batches, BatchTransfer, PendingRead, ReadAhead};
+use super::domain::{DomainGrid, FileDomain, RegionPartition};
+use super::rows::ChunkRows;
+use crate::error::FailureCause;
+use crate::{BackendError, Batch, TransferBuffer};
 
-/// Steps under way at once: the exchange of one beside the transfer of another.
-const SETS: usize = 2;
+/// Steps in flight: the exchange of one overlaps the transfer of another.
+const REQUEST_SETS: usize = 2;
 
-/// Memory and requests of the exchange, made in prepare.
+/// Memory and requests of the exchange, allocated in prepare.
 #[derive(Debug)]
-pub(crate) struct Mail {
-    sets: [Requests; SETS],
-    staging: Ring,
-    /// Bytes of one set's staging memory.
+pub(crate) struct MessageExchange {
+    request_sets: [Requests; REQUEST_SETS],
+    staging: TransferBuffer,
+    /// Bytes of staging memory of one set.
     bytes: usize,
-    /// Place in the staging memory of each part's next byte.
+    /// Offset in the staging memory of each part's next byte.
     cursors: Vec<usize>,
 }
 
-/// Bytes of staging memory for pieces of `grid`.
-pub(crate) fn staging_bytes(grid: Grid) -> u64 {
-    (SETS as u64 * grid.most_piece_bytes()).next_multiple_of(4096)
+pub(crate) fn staging_bytes(grid: DomainGrid) -> u64 {
+    (REQUEST_SETS as u64 * grid.max_domain_bytes()).next_multiple_of(4096)
 }
 
-/// Who is who.
+/// Ranks of parts and aggregators.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Directory<'a> {
+pub(crate) struct RankMap<'a> {
     pub(crate) comm: &'a Comm,
-    /// Rank of each aggregator.
-    pub(crate) owners: &'a [u64],
-    /// Which part is this rank's.
+    pub(crate) aggregator_ranks: &'a [u64],
     pub(crate) my_part: u64,
-    /// Rank of part 0; the others follow in order, around the end.
+    /// Rank of part 0; the others follow in cyclic order.
     pub(crate) first_rank: u64,
 }
 
-impl Directory<'_> {
+impl RankMap<'_> {
     fn rank_of_part(&self, part: u64) -> u64 {
         (self.first_rank + part) % self.comm.size()
     }
 }
 
-impl Mail {
-    /// Room for pieces of `grid` and the messages of `ranks` ranks. `staging`: [`staging_bytes`] or more.
-    pub(crate) fn new(grid: Grid, rows: &Rows, ranks: u64, staging: Ring) -> io::Result<Self> {
-        let bytes = usize::try_from(grid.most_piece_bytes()).map_err(io::Error::other)?;
+impl MessageExchange {
+    /// For domains of `grid` and the messages of `ranks` ranks. `staging`: at least [`staging_bytes`].
+    pub(crate) fn new(grid: DomainGrid, rows: &ChunkRows, ranks: u64, staging: TransferBuffer) -> io::Result<Self> {
+        let bytes = usize::try_from(grid.max_domain_bytes()).map_err(io::Error::other)?;
         assert!(staging.bytes().len() as u64 >= staging_bytes(grid), "memory for messages is too short");
-        let messages = (ranks + grid.aggregators) * rows.most_stretches(grid.most_piece_bytes());
+        let messages = (ranks + grid.aggregators) * rows.max_contiguous_ranges(grid.max_domain_bytes());
         let messages = usize::try_from(messages).map_err(io::Error::other)?;
         Ok(Self {
-            sets: std::array::from_fn(|_| Requests::with_capacity(messages)),
+            request_sets: std::array::from_fn(|_| Requests::with_capacity(messages)),
             staging,
             bytes,
             cursors: vec![0; ranks as usize],
         })
     }
 
-    /// The staging memory, for the next one. No message is under way behind a batch.
-    pub(crate) fn into_staging(self) -> Ring {
+    /// The staging memory, for reuse. After a batch no message is pending.
+    pub(crate) fn into_staging(self) -> TransferBuffer {
         self.staging
     }
 
-    fn wait(&mut self, pass: &mut Pass<'_>, set: usize) {
-        note(pass, self.sets[set].wait_all());
+    fn wait(&mut self, transfer: &mut BatchTransfer<'_>, set: usize) {
+        record_error(transfer, self.request_sets[set].wait_all());
     }
 
-    /// First byte of a set's staging memory.
-    fn staged(&mut self, set: usize) -> *mut u8 {
+    fn staging_ptr(&mut self, set: usize) -> *mut u8 {
         self.staging.bytes_mut()[set * self.bytes..].as_mut_ptr()
     }
 
-    /// Sets the cursors to where the part of each rank begins when they lie behind each other; this rank's is left out.
-    fn lay_out(&mut self, rows: &Rows, piece: Piece, my_part: u64) {
+    /// Sets the cursors to where the part of each rank begins if all but this rank's part are stored consecutively.
+    fn set_cursors(&mut self, rows: &ChunkRows, piece: FileDomain, my_part: u64) {
         let mut at = 0;
         for part in 0..rows.parts {
             self.cursors[part as usize] = at;
             if part != my_part {
-                at += (rows.before(part, piece.end) - rows.before(part, piece.begin)) as usize;
+                at += (rows.bytes_before(part, piece.end) - rows.bytes_before(part, piece.begin)) as usize;
             }
         }
     }
 
-    /// Begins the messages of a step of a write.
+    /// Posts the messages of a step of a write.
     ///
     /// # Safety
-    /// The ring of this rank holds its windows and does not change until the set has been waited for.
-    unsafe fn post_write(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, cut: &Cut, step: u64) {
-        let set = (step % SETS as u64) as usize;
-        for piece in cut.step(step).map(|number| cut.piece(number)) {
-            // SAFETY: the caller's promise; staging memory is not used until the set has been waited for.
+    /// The buffer of this rank contains its windows and does not change until the set has been waited for.
+    unsafe fn post_write(
+        &mut self,
+        transfer: &mut BatchTransfer<'_>,
+        who: RankMap<'_>,
+        cut: &RegionPartition,
+        step: u64,
+    ) {
+        let set = (step % REQUEST_SETS as u64) as usize;
+        for piece in cut.step(step).map(|number| cut.domain(number)) {
+            // SAFETY: guaranteed by the caller; staging memory is not used until the set has been waited for.
             unsafe {
-                if Some(piece.owner) == pass.me {
-                    self.post_staged(pass, who, piece, set, Message::Receive);
+                if Some(piece.aggregator) == transfer.aggregator {
+                    self.post_staged(transfer, who, piece, set, MessageDirection::Receive);
                 } else {
-                    self.post_own(pass, who, piece, set, Message::Send);
+                    self.post_own(transfer, who, piece, set, MessageDirection::Send);
                 }
             }
         }
     }
 
-    /// Begins the message of this rank's part of a piece that another rank moves: straight out of its ring or into it.
+    /// Posts the message for this rank's part of a domain of another rank, directly from or to its transfer buffer.
     ///
     /// # Safety
-    /// The ring of this rank is valid for the message in the windows of the piece until the set has been waited for.
-    unsafe fn post_own(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, piece: Piece, set: usize, message: Message) {
-        let (rows, mine) = (pass.rows, pass.bases[who.my_part as usize]);
-        let owner = who.owners[piece.owner as usize];
-        let (begin, end) = (rows.before(who.my_part, piece.begin), rows.before(who.my_part, piece.end));
+    /// The buffer of this rank is valid for the message in the windows of the domain until the set has been waited for.
+    unsafe fn post_own(
+        &mut self,
+        transfer: &mut BatchTransfer<'_>,
+        who: RankMap<'_>,
+        piece: FileDomain,
+        set: usize,
+        message: MessageDirection,
+    ) {
+        let (rows, mine) = (transfer.rows, transfer.part_buffers[who.my_part as usize]);
+        let owner = who.aggregator_ranks[piece.aggregator as usize];
+        let (begin, end) = (rows.bytes_before(who.my_part, piece.begin), rows.bytes_before(who.my_part, piece.end));
         let mut outcome = Ok(());
-        rows.stretches(begin, end, |index, len| {
-            // SAFETY: a window of the ring, by the caller's promise.
-            let begun = unsafe { who.comm.begin(message, mine.wrapping_add(index), len, owner, &mut self.sets[set]) };
-            keep_first(&mut outcome, begun);
+        rows.contiguous_ranges(begin, end, |index, len| {
+            // SAFETY: a window of the buffer, guaranteed by the caller.
+            let begun = unsafe {
+                who.comm.post_message(message, mine.wrapping_add(index), len, owner, &mut self.request_sets[set])
+            };
+            keep_first_error(&mut outcome, begun);
         });
-        note(pass, outcome);
+        record_error(transfer, outcome);
     }
 
-    /// Begins the messages of the other ranks' parts of a piece that this rank moves, in the staging memory of a set.
+    /// Posts the messages for the other ranks' parts of a domain of this rank, in the staging memory of a set.
     ///
     /// # Safety
     /// The staging memory of the set is not used until the set has been waited for.
     unsafe fn post_staged(
         &mut self,
-        pass: &mut Pass<'_>,
-        who: Directory<'_>,
-        piece: Piece,
+        transfer: &mut BatchTransfer<'_>,
+        who: RankMap<'_>,
+        piece: FileDomain,
         set: usize,
-        message: Message,
+        message: MessageDirection,
     ) {
-        let rows = pass.rows;
-        self.lay_out(&rows, piece, who.my_part);
-        let staged = self.staged(set);
+        let rows = transfer.rows;
+        self.set_cursors(&rows, piece, who.my_part);
+        let staged = self.staging_ptr(set);
         let mut outcome = Ok(());
         for part in (0..rows.parts).filter(|&p| p != who.my_part) {
             let mut at = self.cursors[part as usize];
-            let (begin, end) = (rows.before(part, piece.begin), rows.before(part, piece.end));
-            rows.stretches(begin, end, |_, len| {
+            let (begin, end) = (rows.bytes_before(part, piece.begin), rows.bytes_before(part, piece.end));
+            rows.contiguous_ranges(begin, end, |_, len| {
                 let (memory, rank) = (staged.wrapping_add(at), who.rank_of_part(part));
-                // SAFETY: the parts of a piece fit the staging memory of a set; the rest is the caller's promise.
-                let begun = unsafe { who.comm.begin(message, memory, len, rank, &mut self.sets[set]) };
-                keep_first(&mut outcome, begun);
+                // SAFETY: the parts of a domain fit the staging memory of a set; the rest is guaranteed by the caller.
+                let begun = unsafe { who.comm.post_message(message, memory, len, rank, &mut self.request_sets[set]) };
+                keep_first_error(&mut outcome, begun);
                 at += len;
             });
         }
-        note(pass, outcome);
+        record_error(transfer, outcome);
     }
 
-    /// Writes a region: the messages of one step beside the transfers of the one before.
+    /// Writes a region: the messages of one step overlap the transfers of the previous one.
     ///
     /// # Safety
-    /// The ring of this rank holds the windows of the region, and nobody writes to it meanwhile.
-    pub(crate) unsafe fn write(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, cut: &Cut) {
-        let (steps, rows) = (cut.steps(), pass.rows);
-        let mine = pass.bases[who.my_part as usize];
+    /// The buffer of this rank contains the windows of the region and does not change.
+    pub(crate) unsafe fn write(&mut self, transfer: &mut BatchTransfer<'_>, who: RankMap<'_>, cut: &RegionPartition) {
+        let (steps, rows) = (cut.steps(), transfer.rows);
+        let mine = transfer.part_buffers[who.my_part as usize];
         let mut slot = 0;
-        // SAFETY: the caller's promise, here and below: all sets are waited for before this returns.
-        unsafe { self.post_write(pass, who, cut, 0) };
+        // SAFETY: guaranteed by the caller, here and below: all sets are waited for before this returns.
+        unsafe { self.post_write(transfer, who, cut, 0) };
         for step in 0..steps {
-            let set = (step % SETS as u64) as usize;
-            self.wait(pass, set);
+            let set = (step % REQUEST_SETS as u64) as usize;
+            self.wait(transfer, set);
             if step + 1 < steps {
                 // SAFETY: as above.
-                unsafe { self.post_write(pass, who, cut, step + 1) };
+                unsafe { self.post_write(transfer, who, cut, step + 1) };
             }
-            let own = cut.step(step).map(|number| cut.piece(number)).find(|p| Some(p.owner) == pass.me);
+            let own =
+                cut.step(step).map(|number| cut.domain(number)).find(|p| Some(p.aggregator) == transfer.aggregator);
             let Some(piece) = own else { continue };
-            pass.finish(slot);
-            if pass.error.is_some() {
+            transfer.finish(slot);
+            if transfer.error.is_some() {
                 continue;
             }
-            self.lay_out(&rows, piece, who.my_part);
-            let (staged, cursors) = (self.staged(set), &mut self.cursors);
+            self.set_cursors(&rows, piece, who.my_part);
+            let (staged, cursors) = (self.staging_ptr(set), &mut self.cursors);
             let source = |part: usize, index: usize, len: usize| {
                 if part as u64 == who.my_part {
                     return mine.wrapping_add(index).cast_const();
@@ -187,83 +199,92 @@ impl Mail {
                 cursors[part] += len;
                 staged.wrapping_add(at).cast_const()
             };
-            // SAFETY: what was received lies in the staging memory in the order of the fragments of each part.
-            unsafe { pass.write_piece(slot, piece, source) };
-            slot = (slot + 1) % pass.lane.depth();
+            // SAFETY: received data lies in the staging memory in the order of the fragments of each part.
+            unsafe { transfer.write_domain(slot, piece, source) };
+            slot = (slot + 1) % transfer.pipeline.depth();
         }
-        pass.finish_all();
+        transfer.finish_all();
     }
 
-    /// Reads a batch: transfers go ahead, and the messages of one step beside those of the next.
+    /// Reads a batch: transfers run ahead, and the messages of one step overlap those of the next.
     ///
     /// # Safety
-    /// The ring of this rank is writable in the windows of the batch and not otherwise used.
+    /// The buffer of this rank is writable in the windows of the batch and not otherwise used.
     pub(crate) unsafe fn read(
         &mut self,
-        pass: &mut Pass<'_>,
-        who: Directory<'_>,
+        transfer: &mut BatchTransfer<'_>,
+        who: RankMap<'_>,
         batch: Batch,
-        pending: &mut VecDeque<Pending>,
+        pending: &mut VecDeque<PendingRead>,
     ) {
-        let (rows, grid) = (pass.rows, pass.grid);
-        let mut ahead = Ahead::new(rows, grid, batch, pass.me);
+        let (rows, grid) = (transfer.rows, transfer.grid);
+        let mut ahead = ReadAhead::new(rows, grid, batch, transfer.aggregator);
         let mut turn = 0;
-        for sub in 0..subs(&rows, batch) {
-            let cut = cut_of_sub(&rows, grid, batch, sub);
+        for sub in 0..sub_batches(&rows, batch) {
+            let cut = partition_of_sub_batch(&rows, grid, batch, sub);
             for step in 0..cut.steps() {
-                // SAFETY: pieces of several parts go through blocks, not straight into windows.
-                unsafe { pass.read_ahead(&mut ahead, pending) };
-                let set = turn % SETS;
+                // SAFETY: domains of several parts are read into domain buffers, not into windows.
+                unsafe { transfer.read_ahead(&mut ahead, pending) };
+                let set = turn % REQUEST_SETS;
                 turn += 1;
-                self.wait(pass, set);
-                // SAFETY: the caller's promise; all sets are waited for before the next part of the batch.
-                unsafe { self.post_receives(pass, who, &cut, step, set) };
-                if let Some(piece) = cut.step(step).map(|n| cut.piece(n)).find(|p| Some(p.owner) == pass.me) {
+                self.wait(transfer, set);
+                // SAFETY: guaranteed by the caller; all sets are waited for before the next sub-batch.
+                unsafe { self.post_receives(transfer, who, &cut, step, set) };
+                if let Some(piece) =
+                    cut.step(step).map(|n| cut.domain(n)).find(|p| Some(p.aggregator) == transfer.aggregator)
+                {
                     // SAFETY: as above.
-                    unsafe { self.hand_out(pass, who, piece, pending, set) };
+                    unsafe { self.distribute(transfer, who, piece, pending, set) };
                 }
             }
-            // Windows of the next part may be the same.
-            (0..SETS).for_each(|set| self.wait(pass, set));
+            // The next sub-batch may use the same windows.
+            (0..REQUEST_SETS).for_each(|set| self.wait(transfer, set));
         }
         while let Some(left) = pending.pop_front() {
-            pass.finish(left.slot);
+            transfer.finish(left.slot);
         }
     }
 
-    /// Begins to receive this rank's parts of the pieces that others read in a step.
+    /// Posts the receives for this rank's parts of the domains that other ranks read in a step.
     ///
     /// # Safety
-    /// As [`Mail::read`], until the set has been waited for.
-    unsafe fn post_receives(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, cut: &Cut, step: u64, set: usize) {
-        let me = pass.me;
-        for piece in cut.step(step).map(|n| cut.piece(n)).filter(|p| Some(p.owner) != me) {
-            // SAFETY: the caller's promise.
-            unsafe { self.post_own(pass, who, piece, set, Message::Receive) };
-        }
-    }
-
-    /// Waits for this rank's own piece of a step, and sends everyone his part. After an error what is sent is not what was
-    /// asked for, but nobody waits for ever.
-    ///
-    /// # Safety
-    /// As [`Mail::read`].
-    unsafe fn hand_out(
+    /// As [`MessageExchange::read`], until the set has been waited for.
+    unsafe fn post_receives(
         &mut self,
-        pass: &mut Pass<'_>,
-        who: Directory<'_>,
-        piece: Piece,
-        pending: &mut VecDeque<Pending>,
+        transfer: &mut BatchTransfer<'_>,
+        who: RankMap<'_>,
+        cut: &RegionPartition,
+        step: u64,
         set: usize,
     ) {
-        let (rows, mine) = (pass.rows, pass.bases[who.my_part as usize]);
-        self.lay_out(&rows, piece, who.my_part);
-        let staged = self.staged(set);
-        // Nothing is read ahead after an error.
+        let me = transfer.aggregator;
+        for piece in cut.step(step).map(|n| cut.domain(n)).filter(|p| Some(p.aggregator) != me) {
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.post_own(transfer, who, piece, set, MessageDirection::Receive) };
+        }
+    }
+
+    /// Waits for this rank's own domain of a step, and sends each rank its part. After an error the messages are sent with
+    /// undefined contents, so that no rank waits forever.
+    ///
+    /// # Safety
+    /// As [`MessageExchange::read`].
+    unsafe fn distribute(
+        &mut self,
+        transfer: &mut BatchTransfer<'_>,
+        who: RankMap<'_>,
+        piece: FileDomain,
+        pending: &mut VecDeque<PendingRead>,
+        set: usize,
+    ) {
+        let (rows, mine) = (transfer.rows, transfer.part_buffers[who.my_part as usize]);
+        self.set_cursors(&rows, piece, who.my_part);
+        let staged = self.staging_ptr(set);
+        // There is no read-ahead after an error.
         if let Some(next) = pending.pop_front() {
             debug_assert_eq!(next.piece, piece);
-            pass.finish(next.slot);
-            if pass.error.is_none() {
+            transfer.finish(next.slot);
+            if transfer.error.is_none() {
                 let cursors = &mut self.cursors;
                 let target = |part: usize, index: usize, len: usize| {
                     if part as u64 == who.my_part {
@@ -273,28 +294,28 @@ impl Mail {
                     cursors[part] += len;
                     staged.wrapping_add(at)
                 };
-                // SAFETY: the parts of a piece fit the staging memory of a set, whose messages have been waited for;
-                // this rank's part goes to its windows.
-                unsafe { pass.deliver(next, target) };
+                // SAFETY: the parts of a domain fit the staging memory of a set, whose messages have been waited for; this rank's part is
+                // copied to its windows.
+                unsafe { transfer.deliver(next, target) };
             }
         }
-        // SAFETY: staging memory that is not used again before the set has been waited for.
-        unsafe { self.post_staged(pass, who, piece, set, Message::Send) };
+        // SAFETY: staging memory that is not reused before the set has been waited for.
+        unsafe { self.post_staged(transfer, who, piece, set, MessageDirection::Send) };
     }
 }
 
-fn keep_first(outcome: &mut Result<(), MpiError>, next: Result<(), MpiError>) {
+fn keep_first_error(outcome: &mut Result<(), MpiError>, next: Result<(), MpiError>) {
     if outcome.is_ok() {
         *outcome = next;
     }
 }
 
-/// Keeps an error of MPI, if it is the first.
-fn note(pass: &mut Pass<'_>, outcome: Result<(), MpiError>) {
+/// Records an error of MPI, if it is the first.
+fn record_error(transfer: &mut BatchTransfer<'_>, outcome: Result<(), MpiError>) {
     let Err(error) = outcome else { return };
-    let path = pass.path;
-    pass.error.get_or_insert_with(|| {
+    let path = transfer.path;
+    transfer.error.get_or_insert_with(|| {
         let text = format!("messages between the ranks failed: {error}");
-        BackendError::new("two-phase exchange", path, Cause::Io, text)
+        BackendError::new("two-phase exchange", path, FailureCause::Io, text)
     });
 }

@@ -1,75 +1,74 @@
-//! Two-phase transfers: ranks exchange data so that a few of them move whole aligned domains of the file.
+//! Two-phase transfers: ranks exchange data so that a few aggregators transfer whole aligned file domains.
 //!
-//! `rows` and `domain` are arithmetic: where bytes lie, and who moves them. `peers` links the ranks, through `shared`
-//! memory or `messages`; `setup` holds what a file needs. `batch` leads the ranks through a batch, `pass` moves pieces
-//! between rings, domains and the file, with the transfers of `lane`. `shelf` keeps the memory of domains between files, `edge` the sector in which a region ends.
+//! `rows` and `domain` are arithmetic: where bytes lie, and which rank transfers them. `peers` links the ranks, through `shared_memory`
+//! or `messages`; `resources` holds the memory of a file. `batch` synchronizes the ranks in a batch, `batch_transfer` moves domains
+//! between transfer buffers, domain buffers and the file, with the transfers of `pipeline`. `buffer_pool` keeps domain buffers between
+//! files, `partial_sector` the sector in which a region ends.
 //!
-//! Where ranks reach each other's memory a piece moves in parts, so that the first is under way while the next is copied; of a segment whole
-//! sectors move straight, and only those that it shares with other batches are copied. Pieces of messages are moved whole.
+//! With shared memory a domain is pipelined: one part is in flight while the next is copied. Whole sectors of a segment are transferred
+//! without a copy; only sectors that it shares with other batches are copied. With messages, domains are transferred as a whole.
 //!
-//! All ranks go through the same steps in the same order, whatever goes wrong on one of them, and agree on the outcome
-//! at the end of each batch.
+//! All ranks execute the same steps in the same order, also after an error, and agree on the outcome at the end of each batch.
 //!
-//! The region of a batch is cut into aligned domains by absolute file offset. Domain j belongs to aggregator j modulo their number,
-//! so the sector in which a batch ends has the same owner in the next one. Who owns which byte is arithmetic: no offset list and no
-//! count is ever exchanged. On one host the rings are memory that other ranks map, and aggregators copy straight out of their
-//! neighbours' rings. Over several hosts, or where mapping is refused, ranks send pieces of their rings. Segmented patterns need
+//! The region of a batch is divided into aligned domains by absolute file offset. Domain j belongs to aggregator j modulo their number,
+//! so that the sector in which a batch ends has the same aggregator in the next one. The owner of each byte is computed: no offset list
+//! and no count is ever exchanged. On one host the transfer buffers are mapped by other ranks, and aggregators copy directly from their
+//! neighbours' buffers. Over several hosts, or if mapping is refused, ranks send parts of their buffers. Segmented patterns need
 //! no exchange: a rank's segment is its own domain.
 //!
-//! Calls of one batch may be combined. That is less than MPI promises for each single `write_all`, and one reason why it is faster;
-//! the other is that nothing is read before it is written.
+//! Calls of one batch may be combined. This is weaker than the semantics of single `write_all` calls in MPI, and one reason for the
+//! higher
+//! speed; the other is that data is not read before it is written.
 
 mod batch;
+mod batch_transfer;
+mod buffer_pool;
 mod domain;
-mod edge;
-pub(crate) mod lane;
-mod life;
 mod messages;
 mod outcome;
-mod pass;
+mod partial_sector;
 mod peers;
+pub(crate) mod pipeline;
+mod process;
+mod resources;
 mod rows;
-mod setup;
-mod shared;
-mod shelf;
+mod shared_memory;
 
 use beff_ffi::{Comm, MpiError};
 
-use crate::direct::{Domains, FdPair};
+use crate::direct::{DomainPath, FdPair};
 use crate::edges::MAX_SECTOR_BYTES;
-use crate::error::Cause;
+use crate::error::FailureCause;
 use crate::{
-    BackendError, Collective, Direct, Direction, DriverOptions, Exchange, InForce, OpenMode, OpenRequest, Parts,
-    Pattern, Result, Ring, Submitted, Timed,
+    AccessPattern, BackendError, Collective, Direct, Direction, DriverOptions, ExchangeMethod, LatencyUnit, OpenMode,
+    OpenRequest, RankPartition, Result, SubmissionStatistics, TransferBuffer, TransferStrategy,
 };
-use domain::Grid;
-use edge::Tail;
-use peers::{Link, Peers};
-use rows::{Layout, Rows};
-use setup::Memory;
-pub(crate) use shelf::Shelf;
+pub(crate) use buffer_pool::BufferPool;
+use domain::DomainGrid;
+use partial_sector::PartialSector;
+use peers::{ExchangeLink, Peers};
+use resources::AggregatorResources;
+use rows::{ChunkRows, RankDistribution};
 
-/// Two-phase transfers of one file.
 pub(crate) struct TwoPhase {
-    /// The ranks of the file; None where it can never be two-phase.
+    /// The ranks of the file; None if it is never two-phase.
     comm: Option<Comm>,
     options: DriverOptions,
-    /// Why domains of this file are not moved directly although they could be: it is a new one, and buffered first writes were
-    /// chosen.
-    buffered: Option<String>,
-    /// Domains under way at once, or parts of them, through io_uring; None: one at a time, with system calls.
+    /// Why domains of this file are buffered although direct I/O is possible: the file is new, and buffered first writes were selected.
+    buffered_reason: Option<String>,
+    /// Domains (or parts of them) in flight through io_uring; None: one at a time, with system calls.
     depth: Option<u32>,
-    /// Where the memory of domains comes from.
-    shelf: Shelf,
+    /// Source of the domain buffers.
+    pool: BufferPool,
     peers: Option<Peers>,
-    memory: Option<Memory>,
-    active: Option<Active>,
-    /// Last point the ranks have reached together.
-    point: u32,
+    resources: Option<AggregatorResources>,
+    active: Option<ActivePattern>,
+    /// Number of the last synchronization point.
+    sync_point: u32,
 }
 
-/// True if a file of `ranks` ranks may be moved in two phases under these options.
-fn may_be(options: &DriverOptions, ranks: u64) -> bool {
+/// True if these options allow two-phase transfers of a file of `ranks` ranks.
+fn may_apply(options: &DriverOptions, ranks: u64) -> bool {
     let is_wanted = match options.collective {
         Collective::Auto => options.direct != Direct::Off,
         Collective::TwoPhase => true,
@@ -78,98 +77,100 @@ fn may_be(options: &DriverOptions, ranks: u64) -> bool {
     is_wanted && ranks > 1
 }
 
-/// The answer of [`crate::Driver::provide`]: memory of the domains of one file, and of the messages if ranks will need some. Where one host
-/// does not let its ranks share memory, the first pattern finds out and makes it.
-pub(crate) fn provide(options: &DriverOptions, depth: Option<u32>, shelf: &Shelf, (ranks, hosts): (u64, u64)) {
-    if !may_be(options, ranks) {
+/// Implements [`crate::Driver::allocate_buffers`]: allocates the domain buffers of one file, and the memory for messages if it will be needed. If
+/// the ranks of one host cannot share memory, the first pattern detects this and allocates it.
+pub(crate) fn allocate_buffers(
+    options: &DriverOptions,
+    depth: Option<u32>,
+    shelf: &BufferPool,
+    (ranks, hosts): (u64, u64),
+) {
+    if !may_apply(options, ranks) {
         return;
     }
-    // A file with longer sectors takes memory of its own.
-    let grid = Grid::new(MAX_SECTOR_BYTES, options.domain_bytes, ranks);
+    // A file with longer sectors allocates its own memory.
+    let grid = DomainGrid::new(MAX_SECTOR_BYTES, options.domain_bytes, ranks);
     let by_messages = match options.exchange {
-        Exchange::Auto => hosts > 1,
-        Exchange::SharedMemory => false,
-        Exchange::Messages => true,
+        ExchangeMethod::Auto => hosts > 1,
+        ExchangeMethod::SharedMemory => false,
+        ExchangeMethod::Messages => true,
     };
-    let wanted = [Some(setup::bytes_of(grid, depth)), by_messages.then(|| messages::staging_bytes(grid))];
-    // If there is none, `prepare` will say so, for its file.
-    let taken: Vec<_> = wanted.into_iter().flatten().filter_map(|bytes| shelf.take(bytes).ok()).collect();
-    taken.into_iter().for_each(|memory| shelf.put(memory));
+    let wanted = [Some(resources::buffers_bytes(grid, depth)), by_messages.then(|| messages::staging_bytes(grid))];
+    // If the allocation fails, `prepare` reports it for its file.
+    let acquired: Vec<_> = wanted.into_iter().flatten().filter_map(|bytes| shelf.acquire(bytes).ok()).collect();
+    acquired.into_iter().for_each(|memory| shelf.release(memory));
 }
 
-/// The prepared pattern.
-struct Active {
-    pattern: Pattern,
+struct ActivePattern {
+    pattern: AccessPattern,
     direction: Direction,
-    layout: Layout,
-    rows: Rows,
-    grid: Grid,
-    /// Rank of each aggregator.
-    owners: Vec<u64>,
-    /// Which of them this rank is.
-    me: Option<u64>,
-    /// Rank whose part comes first.
+    layout: RankDistribution,
+    rows: ChunkRows,
+    grid: DomainGrid,
+    aggregator_ranks: Vec<u64>,
+    /// Number of this rank among the aggregators.
+    aggregator: Option<u64>,
+    /// Rank of the first part.
     first_rank: u64,
     direct: bool,
-    ring_id: u64,
-    tail: Option<Tail>,
-    /// First byte of the ring of each part, this rank's filled in by each batch.
-    bases: Vec<*mut u8>,
+    buffer_id: u64,
+    partial_sector: Option<PartialSector>,
+    /// First byte of the transfer buffer of each part; that of this rank is set by each batch.
+    part_buffers: Vec<*mut u8>,
 }
 
 impl TwoPhase {
     /// For one file. Collective over `request.comm` if it has several ranks and the options allow two-phase transfers.
-    /// `depth`: domains under way at once, through io_uring; `shelf`: where the memory of domains comes from.
-    ///
-    /// # Errors
-    /// What MPI says to a copy of the communicator.
+    /// `depth`: domains in flight through io_uring; `shelf`: source of the domain buffers.
     pub(crate) fn new(
         request: &OpenRequest<'_>,
         options: &DriverOptions,
         depth: Option<u32>,
-        shelf: &Shelf,
+        shelf: &BufferPool,
     ) -> Result<Self> {
-        let comm = if !may_be(options, request.comm.size()) {
+        let comm = if !may_apply(options, request.comm.size()) {
             None
         } else {
-            Some(request.comm.duplicate().map_err(|e| mpi_failure(request.path, &e))?)
+            Some(request.comm.duplicate().map_err(|e| mpi_error(request.path, &e))?)
         };
         let is_open_to_choice = request.mode == OpenMode::CreateNew && options.direct == Direct::Auto;
         let buffered = options.buffered_first_writes.clone().filter(|_| is_open_to_choice);
-        Ok(Self { comm, buffered, depth, shelf: shelf.clone(), ..Self::never(options) })
+        Ok(Self { comm, buffered_reason: buffered, depth, pool: shelf.clone(), ..Self::disabled(options) })
     }
 
-    /// For a file of one rank: nothing is ever two-phase.
-    pub(crate) fn never(options: &DriverOptions) -> Self {
+    /// For a file of one rank, which is never two-phase.
+    pub(crate) fn disabled(options: &DriverOptions) -> Self {
         Self {
             comm: None,
             options: options.clone(),
-            buffered: None,
+            buffered_reason: None,
             depth: None,
-            shelf: Shelf::default(),
+            pool: BufferPool::default(),
             peers: None,
-            memory: None,
+            resources: None,
             active: None,
-            point: 0,
+            sync_point: 0,
         }
     }
 
-    /// How domains are moved: as the file allows, but first writes through the page cache if that was chosen. The sectors stay
-    /// those of the device, so that who moves what does not depend on the choice.
-    pub(crate) fn domains(&self, files: &FdPair) -> Option<Domains> {
-        let possible = files.domains()?;
-        Some(match &self.buffered {
-            Some(reason) if possible.direct => Domains { direct: false, reason: Some(reason.clone()), ..possible },
+    /// Domains as the file allows, but buffered for first writes if that was selected. The sectors remain those of the device, so that
+    /// the assignment to aggregators is the same.
+    pub(crate) fn domains(&self, files: &FdPair) -> Option<DomainPath> {
+        let possible = files.domain_path()?;
+        Some(match &self.buffered_reason {
+            Some(reason) if possible.is_direct => {
+                DomainPath { is_direct: false, reason: Some(reason.clone()), ..possible }
+            }
             _ => possible,
         })
     }
 
-    /// None if the pattern is not moved in two phases; otherwise how, or why it cannot be. The same on all ranks.
-    pub(crate) fn takes(
+    /// None if the pattern is not two-phase; otherwise its domains and layout, or why it cannot be two-phase. The same on all ranks.
+    pub(crate) fn applicability(
         &self,
-        pattern: &Pattern,
+        pattern: &AccessPattern,
         files: &FdPair,
-    ) -> Option<std::result::Result<(Domains, Layout), String>> {
+    ) -> Option<std::result::Result<(DomainPath, RankDistribution), String>> {
         let comm = self.comm.as_ref()?;
         if !pattern.kind.is_collective()
             || pattern.call_bytes() == 0
@@ -178,191 +179,189 @@ impl TwoPhase {
         {
             return None;
         }
-        // Who owns which byte is arithmetic, which needs equal parts.
-        if pattern.parts == Parts::Unequal {
+        // The computation of owners needs equal parts.
+        if pattern.partition == RankPartition::Unequal {
             let text = "a two-phase transfer needs parts of one length".into();
             return (self.options.collective == Collective::TwoPhase).then_some(Err(text));
         }
-        let possible = files.domains()?;
+        let possible = files.domain_path()?;
         let wanted = match self.options.collective {
             Collective::TwoPhase => true,
-            Collective::Auto => possible.direct && !pattern.is_private(possible.align_bytes),
+            Collective::Auto => possible.is_direct && !pattern.is_private(possible.align_bytes),
             _ => false,
         };
         let domains = self.domains(files).filter(|_| wanted)?;
-        Some(Layout::of(pattern, domains.align_bytes).map(|layout| (domains, layout)))
+        Some(RankDistribution::of(pattern, domains.align_bytes).map(|layout| (domains, layout)))
     }
 
-    /// The reason of [`crate::Support::Unsupported`], if the pattern is this module's.
-    pub(crate) fn unsupported(&self, pattern: &Pattern, files: &FdPair) -> Option<Option<String>> {
-        Some(self.takes(pattern, files)?.err())
+    /// The reason of [`crate::Support::Unsupported`], if the pattern is two-phase.
+    pub(crate) fn unsupported(&self, pattern: &AccessPattern, files: &FdPair) -> Option<Option<String>> {
+        Some(self.applicability(pattern, files)?.err())
     }
 
-    /// True between a `prepare` that took its pattern and the next.
     pub(crate) fn is_active(&self) -> bool {
         self.active.is_some()
     }
 
-    /// Operations of its queue so far.
-    pub(crate) fn submitted(&self) -> Submitted {
-        let queue = self.memory.as_ref().and_then(|memory| memory.queue.as_ref());
-        queue.map_or_else(Submitted::default, |queue| queue.submitted)
+    pub(crate) fn submission_statistics(&self) -> SubmissionStatistics {
+        let queue = self.resources.as_ref().and_then(|memory| memory.queue.as_ref());
+        queue.map_or_else(SubmissionStatistics::default, |queue| queue.submitted)
     }
 
-    /// Prepares a pattern, if it is moved in two phases. Collective.
+    /// Prepares a pattern, if it is two-phase. Collective.
     ///
     /// # Errors
-    /// What the kernel or MPI refuse; a layout in which sectors cannot be kept apart.
+    /// What the kernel or MPI reports; a layout in which ranks share sectors.
     pub(crate) fn prepare(
         &mut self,
         files: &FdPair,
-        pattern: &Pattern,
+        pattern: &AccessPattern,
         direction: Direction,
-        ring: &mut Ring,
-    ) -> Result<Option<InForce>> {
+        buffer: &mut TransferBuffer,
+    ) -> Result<Option<TransferStrategy>> {
         let flushed = self.flush(files);
         self.active = None;
-        let Some(taken) = self.takes(pattern, files) else { return flushed.map(|()| None) };
-        let refused = |text: String| BackendError::new("prepare", &files.path, Cause::Unsupported, text);
-        let (domains, layout) = taken.map_err(refused)?;
-        let rows = Rows::new(pattern, layout, ring.period_bytes());
-        // Every rank comes to the collective part, whatever its own part says.
-        let (owners, first_rank, linked) = self.group(layout, pattern, ring, files)?;
-        let grid = Grid::new(domains.align_bytes, self.options.domain_bytes, owners.len() as u64);
+        let Some(applicable) = self.applicability(pattern, files) else { return flushed.map(|()| None) };
+        let refused = |text: String| BackendError::new("prepare", &files.path, FailureCause::Unsupported, text);
+        let (domains, layout) = applicable.map_err(refused)?;
+        let rows = ChunkRows::new(pattern, layout, buffer.period_bytes());
+        // Every rank calls the collective part, also after an error of its own.
+        let (owners, first_rank, linked) = self.connect_ranks(layout, pattern, buffer, files)?;
+        let grid = DomainGrid::new(domains.align_bytes, self.options.domain_bytes, owners.len() as u64);
         let ranks = self.comm.as_ref().map_or(1, Comm::size);
-        let messages = (linked == Linked::Messages).then_some(ranks);
-        let mut memory = match self.memory.take() {
-            Some(memory) if memory.is_for(grid) => memory,
+        let messages = (linked == ExchangeKind::Messages).then_some(ranks);
+        let mut memory = match self.resources.take() {
+            Some(memory) if memory.fits_grid(grid) => memory,
             other => {
                 if let Some(memory) = other {
-                    memory.give_back(&self.shelf);
+                    memory.release(&self.pool);
                 }
-                Memory::new(grid, self.depth, &self.shelf, files)?
+                AggregatorResources::new(grid, self.depth, &self.pool, files)?
             }
         };
-        memory.register(layout, ring, files)?;
-        let memory = memory.with_mail((grid, &rows, messages), &self.shelf, files)?;
+        memory.register(layout, buffer, files)?;
+        let memory = memory.with_messages((grid, &rows, messages), &self.pool, files)?;
         flushed?;
         let rank = self.comm.as_ref().map_or(0, Comm::rank);
         let me = owners.iter().position(|&o| o == rank).map(|i| i as u64);
-        let bases = self.bases(layout, pattern, first_rank);
-        let told = memory.describe(direction, (layout, ring.id()), grid, &domains, self.reason());
-        self.memory = Some(memory);
-        let strategy = if self.options.dont_cache && !domains.direct { format!("{told}, RWF_DONTCACHE") } else { told };
-        self.active = Some(Active {
+        let bases = self.part_buffers(layout, pattern, first_rank);
+        let description = memory.describe(direction, (layout, buffer.id()), grid, &domains, self.message_reason());
+        self.resources = Some(memory);
+        let strategy = if self.options.dont_cache && !domains.is_direct {
+            format!("{description}, RWF_DONTCACHE")
+        } else {
+            description
+        };
+        self.active = Some(ActivePattern {
             pattern: *pattern,
             direction,
             layout,
             rows,
             grid,
-            owners,
-            me,
+            aggregator_ranks: owners,
+            aggregator: me,
             first_rank,
-            direct: domains.direct,
-            ring_id: ring.id(),
-            tail: None,
-            bases,
+            direct: domains.is_direct,
+            buffer_id: buffer.id(),
+            partial_sector: None,
+            part_buffers: bases,
         });
-        Ok(Some(InForce { strategy, direct: Some(domains.direct), timed: Timed::Step }))
+        Ok(Some(TransferStrategy { strategy, direct: Some(domains.is_direct), latency_unit: LatencyUnit::Step }))
     }
 
-    /// The aggregators, the rank whose part comes first, and how the ranks are linked. Collective where they are.
-    fn group(
+    /// The aggregators, the rank of the first part, and the link between the ranks. Collective if they are linked.
+    fn connect_ranks(
         &mut self,
-        layout: Layout,
-        pattern: &Pattern,
-        ring: &Ring,
+        layout: RankDistribution,
+        pattern: &AccessPattern,
+        buffer: &TransferBuffer,
         files: &FdPair,
-    ) -> Result<(Vec<u64>, u64, Linked)> {
-        let Some(comm) = &self.comm else { return Ok((vec![0], 0, Linked::Alone)) };
-        if layout == Layout::Segmented {
-            return Ok((vec![comm.rank()], comm.rank(), Linked::Alone));
+    ) -> Result<(Vec<u64>, u64, ExchangeKind)> {
+        let Some(comm) = &self.comm else { return Ok((vec![0], 0, ExchangeKind::None)) };
+        if layout == RankDistribution::Segmented {
+            return Ok((vec![comm.rank()], comm.rank(), ExchangeKind::None));
         }
-        // A ring is replaced on all ranks or on none.
-        if self.peers.as_ref().is_none_or(|p| p.ring_id != ring.id()) {
+        // A transfer buffer is replaced on all ranks or on none.
+        if self.peers.as_ref().is_none_or(|p| p.buffer_id != buffer.id()) {
             self.peers = None;
             let linked =
-                Peers::connect(comm, ring, self.options.exchange, self.options.aggregators).map_err(|e| match e {
-                    peers::LinkError::Mpi(e) => mpi_failure(&files.path, &e),
+                Peers::connect(comm, buffer, self.options.exchange, self.options.aggregators).map_err(|e| match e {
+                    peers::LinkError::Mpi(e) => mpi_error(&files.path, &e),
                     peers::LinkError::Refused(text) => {
                         let text = format!("no shared memory for the exchange: {text}; use --set exchange=messages");
-                        BackendError::new("prepare", &files.path, Cause::Unsupported, text)
+                        BackendError::new("prepare", &files.path, FailureCause::Unsupported, text)
                     }
                 })?;
             self.peers = Some(linked);
-            self.point = 0;
+            self.sync_point = 0;
         }
         let hosts = self.peers.as_ref().map_or(&[][..], |p| &p.hosts);
         let owners = peers::aggregators(hosts, self.options.aggregators);
         let linked = match self.peers.as_ref().map(|p| &p.link) {
-            Some(Link::Messages { .. }) => Linked::Messages,
-            _ => Linked::Shared,
+            Some(ExchangeLink::Messages { .. }) => ExchangeKind::Messages,
+            _ => ExchangeKind::Shared,
         };
         Ok((owners, (comm.rank() + comm.size() - pattern.rank) % comm.size(), linked))
     }
 
-    /// What the ranks reach of each other's rings, by part.
-    fn bases(&self, layout: Layout, pattern: &Pattern, first_rank: u64) -> Vec<*mut u8> {
+    /// The accessible transfer buffers of the ranks, by part.
+    fn part_buffers(&self, layout: RankDistribution, pattern: &AccessPattern, first_rank: u64) -> Vec<*mut u8> {
         let null = std::ptr::null_mut();
-        if layout == Layout::Segmented {
+        if layout == RankDistribution::Segmented {
             return vec![null];
         }
         let of = |rank: u64| match self.peers.as_ref().map(|p| &p.link) {
-            Some(Link::Shared { rings, .. }) => rings[rank as usize].as_ref().map_or(null, |ring| ring.as_mut_ptr()),
+            Some(ExchangeLink::Shared { rings, .. }) => {
+                rings[rank as usize].as_ref().map_or(null, |buffer| buffer.as_mut_ptr())
+            }
             _ => null,
         };
         (0..pattern.ranks).map(|part| of((first_rank + part) % pattern.ranks)).collect()
     }
 
-    /// Why the exchange is by messages though memory would have been preferred.
-    fn reason(&self) -> Option<&str> {
+    /// Why messages are used although shared memory was preferred.
+    fn message_reason(&self) -> Option<&str> {
         match self.peers.as_ref().map(|p| &p.link) {
-            Some(Link::Messages { reason }) => reason.as_deref(),
+            Some(ExchangeLink::Messages { reason }) => reason.as_deref(),
             _ => None,
         }
     }
 
-    /// Writes what was kept of the last sector. Collective, though ranks wait for nobody: the sector is nobody else's.
-    ///
-    /// # Errors
-    /// What the kernel says.
+    /// Writes the partial last sector. Collective, but without synchronization: the sector belongs to one rank.
     pub(crate) fn flush(&mut self, files: &FdPair) -> Result<()> {
-        let (Some(active), Some(memory)) = (&mut self.active, &mut self.memory) else { return Ok(()) };
-        let Some(tail) = active.tail.as_mut().filter(|t| t.dirty) else { return Ok(()) };
+        let (Some(active), Some(memory)) = (&mut self.active, &mut self.resources) else { return Ok(()) };
+        let Some(tail) = active.partial_sector.as_mut().filter(|t| t.dirty) else { return Ok(()) };
         tail.dirty = false;
         let (mine, last) = match active.layout {
-            Layout::Segmented => (true, active.pattern.rank + 1 == active.pattern.ranks),
-            Layout::Interleaved => (active.me == Some(tail.holder), true),
+            RankDistribution::Segmented => (true, active.pattern.rank + 1 == active.pattern.ranks),
+            RankDistribution::Interleaved => (active.aggregator == Some(tail.holder), true),
         };
         if !mine {
             return Ok(());
         }
-        let offset = active.grid.down(tail.end);
-        let written = memory.edge.flush(files.of_domains(active.direct), tail.end, last);
+        let offset = active.grid.floor(tail.end);
+        let written = memory.sector_buffer.flush(files.domain_file(active.direct), tail.end, last);
         written.map_err(|e| BackendError::from_io("two-phase pwrite of the last sector", &files.path, Some(offset), &e))
     }
 
-    /// As [`TwoPhase::flush`], and lets go of queue and communicator; its memory is for the next file. Collective.
-    ///
-    /// # Errors
-    /// What the kernel says.
+    /// As [`TwoPhase::flush`]; also releases queue and communicator, and returns the memory to the pool. Collective.
     pub(crate) fn close(mut self, files: &FdPair) -> Result<()> {
         let flushed = self.flush(files);
-        if let Some(memory) = self.memory.take() {
-            memory.give_back(&self.shelf);
+        if let Some(memory) = self.resources.take() {
+            memory.release(&self.pool);
         }
         flushed
     }
 }
 
-/// How the ranks of a pattern work together.
+/// How the ranks of a pattern exchange data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Linked {
-    Alone,
+enum ExchangeKind {
+    None,
     Shared,
     Messages,
 }
 
-fn mpi_failure(path: &std::path::Path, error: &MpiError) -> BackendError {
-    BackendError::new("two-phase setup", path, Cause::Io, format!("MPI between the ranks failed: {error}"))
+fn mpi_error(path: &std::path::Path, error: &MpiError) -> BackendError {
+    BackendError::new("two-phase setup", path, FailureCause::Io, format!("MPI between the ranks failed: {error}"))
 }

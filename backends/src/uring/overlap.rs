@@ -1,28 +1,33 @@
-//! Batches under the transfers of a batch.
+//! Computation during the transfers of a batch.
 
-use super::{operation, During, UringFile};
-use crate::error::Cause;
-use crate::{BackendError, Batch, CallStyle, Direction, Latency, Result, Ring, MOST_PENDING};
+use super::{operation_name, OverlapWork, UringFile};
+use crate::error::FailureCause;
+use crate::{BackendError, Batch, CallStyle, Direction, Latency, Result, TransferBuffer, MAX_PENDING_CALLS};
 
 impl UringFile {
-    /// [`UringFile::run_batch`] with `during` under it.
+    /// [`UringFile::run_batch`] overlapped with `during`.
     pub(super) fn overlapped(
         &mut self,
         direction: Direction,
         batch: Batch,
-        ring: &Ring,
+        buffer: &TransferBuffer,
         base: *mut u8,
-        during: During<'_>,
+        during: OverlapWork<'_>,
     ) -> Result<u64> {
-        self.check(direction, ring)?;
+        self.check_prepared(direction, buffer)?;
         if self.prepared.as_ref().is_none_or(|p| p.pattern.form.style != CallStyle::Request) {
-            return Err(BackendError::nothing_under_way());
+            return Err(BackendError::overlap_unsupported());
         }
-        if batch.calls > MOST_PENDING {
-            let text = format!("{} calls cannot be under way at once: there is room for {MOST_PENDING}", batch.calls);
-            return Err(BackendError::new(operation(direction), &self.file.files.path, Cause::Unsupported, text));
+        if batch.calls > MAX_PENDING_CALLS {
+            let text = format!("{} calls cannot be in flight at once: the limit is {MAX_PENDING_CALLS}", batch.calls);
+            return Err(BackendError::new(
+                operation_name(direction),
+                &self.file.files.path,
+                FailureCause::Unsupported,
+                text,
+            ));
         }
-        self.run_batch(batch, ring, base, &mut Latency::off(), Some(during))
+        self.run_batch(batch, buffer, base, &mut Latency::off(), Some(during))
     }
 }
 

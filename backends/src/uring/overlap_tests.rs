@@ -1,14 +1,14 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use super::*;
-use crate::testing::{fill, pattern, scratch};
+use crate::testing::{fill_stream, pattern, scratch};
 use crate::uring::tests::{all, assert_idle, uring};
-use crate::{AccessKind, Batches, CallForm, Direct, OpenFile, OpenMode, Parts, Pattern};
+use crate::{AccessKind, AccessPattern, Batches, CallForm, Direct, OpenFile, OpenMode, RankPartition};
 
-/// A part counted in bytes whose calls return before they are done.
-fn requests(chunk: u64, calls: u64) -> Pattern {
-    let form = CallForm { style: CallStyle::Request, unit: crate::Unit::Byte, ..CallForm::default() };
-    Pattern { base_bytes: 3, form, parts: Parts::Unequal, ..pattern(chunk, 1, calls) }
+/// Nonblocking calls on a part counted in bytes.
+fn requests(chunk: u64, calls: u64) -> AccessPattern {
+    let form = CallForm { style: CallStyle::Request, unit: crate::ElementUnit::Byte, ..CallForm::default() };
+    AccessPattern { base_bytes: 3, form, partition: RankPartition::Unequal, ..pattern(chunk, 1, calls) }
 }
 
 #[test]
@@ -19,72 +19,82 @@ fn work_runs_once_under_a_batch_of_any_depth() {
             let path = dir.path().join(format!("f{n}{direct:?}"));
             let mut file = uring(&path, OpenMode::CreateNew, direct, depth);
             let p = requests(chunk, calls);
-            let mut ring = Ring::new(4 << 20, 0).unwrap();
-            ring.set_period_bytes((chunk * calls).max(1));
-            fill(&mut ring, 1);
-            let right = ring.bytes()[..(chunk * calls) as usize].to_vec();
-            let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-            assert_eq!(told.strategy.contains("exceeds the depth"), calls > u64::from(depth), "{}", told.strategy);
+            let mut buffer = TransferBuffer::new(4 << 20, 0).unwrap();
+            buffer.set_period_bytes((chunk * calls).max(1));
+            fill_stream(&mut buffer, 1);
+            let right = buffer.bytes()[..(chunk * calls) as usize].to_vec();
+            let prepared = file.prepare(&p, Direction::Write, &mut buffer, &[]).unwrap();
+            assert_eq!(
+                prepared.strategy.contains("exceeds the depth"),
+                calls > u64::from(depth),
+                "{}",
+                prepared.strategy
+            );
             let mut ran = 0;
             assert_eq!(
-                file.write(Batches::new(all(&p), &mut Latency::off()).overlapping(&mut || ran += 1), &ring).unwrap(),
+                file.write(Batches::new(all(&p), &mut Latency::off()).with_computation(&mut || ran += 1), &buffer)
+                    .unwrap(),
                 calls * chunk
             );
             file.sync().unwrap();
             assert_eq!(std::fs::read(&path).unwrap().get(3..).unwrap_or_default(), right);
-            ring.bytes_mut().fill(0);
-            file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+            buffer.bytes_mut().fill(0);
+            file.prepare(&p, Direction::Read, &mut buffer, &[]).unwrap();
             assert_eq!(
-                file.read(Batches::new(all(&p), &mut Latency::off()).overlapping(&mut || ran += 1), &mut ring).unwrap(),
+                file.read(Batches::new(all(&p), &mut Latency::off()).with_computation(&mut || ran += 1), &mut buffer)
+                    .unwrap(),
                 calls * chunk
             );
-            assert!(ring.bytes()[..right.len()] == right);
+            assert!(buffer.bytes()[..right.len()] == right);
             assert_eq!(ran, 2);
             let stopped = catch_unwind(AssertUnwindSafe(|| {
                 file.read(
-                    Batches::new(all(&p), &mut Latency::off()).overlapping(&mut || panic!("in the work")),
-                    &mut ring,
+                    Batches::new(all(&p), &mut Latency::off()).with_computation(&mut || panic!("in the work")),
+                    &mut buffer,
                 )
             }));
             assert!(stopped.is_err());
             assert!(file.queue.ring.submission().is_empty() && file.queue.ring.completion().is_empty());
-            assert!(!file.queue.abandoned, "what was begun before the work was submitted");
-            assert_eq!(file.read(Batches::new(all(&p), &mut Latency::off()), &mut ring).unwrap(), calls * chunk);
+            assert!(!file.queue.abandoned, "operations started before the work were submitted");
+            assert_eq!(file.read(Batches::new(all(&p), &mut Latency::off()), &mut buffer).unwrap(), calls * chunk);
             assert_idle(&mut file);
         }
     }
 }
 
 #[test]
-fn work_runs_also_where_nothing_can_be_under_way() {
+fn work_runs_also_where_nothing_can_be_in_flight() {
     let dir = scratch();
     let mut file = uring(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off, 4);
-    let mut ring = Ring::new(1 << 16, 4096).unwrap();
+    let mut buffer = TransferBuffer::new(1 << 16, 4096).unwrap();
     let mut ran = 0;
     let one = Batch { first_call: 0, calls: 1 };
     assert!(file
-        .write(Batches::new(one, &mut Latency::off()).overlapping(&mut || ran += 1), &ring)
+        .write(Batches::new(one, &mut Latency::off()).with_computation(&mut || ran += 1), &buffer)
         .unwrap_err()
         .text
         .contains("prepare"));
-    file.prepare(&pattern(4096, 1, 4), Direction::Write, &mut ring, &[]).unwrap();
+    file.prepare(&pattern(4096, 1, 4), Direction::Write, &mut buffer, &[]).unwrap();
     assert!(file
-        .write(Batches::new(one, &mut Latency::off()).overlapping(&mut || ran += 1), &ring)
+        .write(Batches::new(one, &mut Latency::off()).with_computation(&mut || ran += 1), &buffer)
         .unwrap_err()
         .text
-        .contains("under way"));
-    file.prepare(&requests(1, 5000), Direction::Write, &mut ring, &[]).unwrap();
-    let many = Batch { first_call: 0, calls: MOST_PENDING + 1 };
+        .contains("overlapped transfers"));
+    file.prepare(&requests(1, 5000), Direction::Write, &mut buffer, &[]).unwrap();
+    let many = Batch { first_call: 0, calls: MAX_PENDING_CALLS + 1 };
     assert!(file
-        .write(Batches::new(many, &mut Latency::off()).overlapping(&mut || ran += 1), &ring)
+        .write(Batches::new(many, &mut Latency::off()).with_computation(&mut || ran += 1), &buffer)
         .unwrap_err()
         .text
         .contains("at once"));
     assert_eq!(ran, 3);
     for (kind, style) in [(AccessKind::Collective, CallStyle::Request), (AccessKind::Independent, CallStyle::Split)] {
         let form = CallForm { style, ..CallForm::default() };
-        let refused = Pattern { kind, form, ..pattern(8, 1, 1) };
+        let refused = AccessPattern { kind, form, ..pattern(8, 1, 1) };
         assert!(file.support(&refused).reason().unwrap().contains("mpiio"));
-        assert_eq!(file.prepare(&refused, Direction::Write, &mut ring, &[]).unwrap_err().cause, Cause::Unsupported);
+        assert_eq!(
+            file.prepare(&refused, Direction::Write, &mut buffer, &[]).unwrap_err().cause,
+            FailureCause::Unsupported
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of the calls share: parts of ranks, right files, and all ranks together.
+//! Shared by the tests of the calls: parts of ranks, correct files, and all ranks.
 
 #![allow(dead_code)] // each test uses its part
 
@@ -8,20 +8,20 @@ mod ranks;
 use std::path::{Path, PathBuf};
 
 use beff_backends::{
-    driver, AccessKind, Batch, CallForm, CallPlace, CallStyle, Direct, DriverOptions, FilePath, OpenFile, OpenMode,
-    OpenRequest, Parts, Pattern, Ring, Unit,
+    driver, AccessKind, AccessPattern, Batch, CallAddressing, CallForm, CallStyle, Direct, DriverOptions, ElementUnit,
+    FilePath, OpenFile, OpenMode, OpenRequest, RankPartition, TransferBuffer,
 };
 use beff_ffi::Comm;
 
 pub const CALLS: u64 = 5;
 pub const ALL: Batch = Batch { first_call: 0, calls: CALLS };
-/// Where the shared views begin.
+/// Displacement of the shared views.
 pub const ORIGIN: u64 = 3;
 
-/// Every combination that MPI has a call for.
-pub fn table() -> Vec<(AccessKind, CallPlace, CallStyle)> {
+/// Every combination with a call in MPI.
+pub fn call_variants() -> Vec<(AccessKind, CallAddressing, CallStyle)> {
     use AccessKind::{Collective, Independent, SharedArrival, SharedOrdered};
-    use CallPlace::{Explicit, Pointer};
+    use CallAddressing::{Explicit, Pointer};
     use CallStyle::{Blocking, Request, Split};
     let mut all = Vec::new();
     for place in [Pointer, Explicit] {
@@ -33,7 +33,7 @@ pub fn table() -> Vec<(AccessKind, CallPlace, CallStyle)> {
     all
 }
 
-/// Bytes of each rank of `ranks` in a step of `bytes`, as IMB-IO divides it.
+/// Bytes of each rank of `ranks` in a step of `bytes`, divided as in IMB-IO.
 pub fn parts(bytes: u64, ranks: u64) -> Vec<u64> {
     let words = bytes.div_ceil(4);
     let mut left = bytes;
@@ -45,16 +45,15 @@ pub fn parts(bytes: u64, ranks: u64) -> Vec<u64> {
     each.collect()
 }
 
-/// The part of `rank` in steps of `bytes`.
 pub fn pattern_of(
     rank: u64,
     ranks: u64,
     bytes: u64,
-    (kind, place, style): (AccessKind, CallPlace, CallStyle),
-) -> Pattern {
+    (kind, place, style): (AccessKind, CallAddressing, CallStyle),
+) -> AccessPattern {
     let parts = parts(bytes, ranks);
     let before: u64 = parts[..rank as usize].iter().sum();
-    Pattern {
+    AccessPattern {
         kind,
         chunk_bytes: parts[rank as usize],
         chunks_per_call: 1,
@@ -64,29 +63,29 @@ pub fn pattern_of(
         rank,
         ranks,
         rank_distance_bytes: 0,
-        parts: Parts::Unequal,
-        form: CallForm { place, style, unit: Unit::Byte },
+        partition: RankPartition::Unequal,
+        form: CallForm { addressing: place, style, unit: ElementUnit::Byte },
         stream_bytes: 0,
         max_calls: CALLS,
     }
 }
 
-/// A ring whose windows are each one call's.
-pub fn ring_for(pattern: &Pattern) -> Ring {
-    let mut ring = Ring::new(1 << 16, 0).unwrap();
-    ring.set_period_bytes((CALLS * pattern.call_bytes()).max(1));
-    ring
+/// A transfer buffer with a separate window for each call.
+pub fn buffer_for(pattern: &AccessPattern) -> TransferBuffer {
+    let mut buffer = TransferBuffer::new(1 << 16, 0).unwrap();
+    buffer.set_period_bytes((CALLS * pattern.call_bytes()).max(1));
+    buffer
 }
 
-/// The byte at `offset` of a right file. Neighbours differ, and steps of every length tested.
+/// The byte at `offset` of a correct file. It differs from its neighbours, and between steps of every tested length.
 pub fn byte_at(offset: u64) -> u8 {
     (offset % 251) as u8 + 1
 }
 
-/// Lays out what the pattern writes.
-pub fn lay_out(ring: &mut Ring, p: &Pattern) {
+/// Fills the buffer with the bytes that the pattern writes.
+pub fn fill_expected(buffer: &mut TransferBuffer, p: &AccessPattern) {
     for call in 0..CALLS {
-        let window = ring.window_mut(p.stream_position(call), p.call_bytes() as usize);
+        let window = buffer.window_mut(p.stream_position(call), p.call_bytes() as usize);
         for (i, byte) in window.iter_mut().enumerate() {
             *byte = byte_at(p.chunk_offset(call) + i as u64);
         }
@@ -94,25 +93,25 @@ pub fn lay_out(ring: &mut Ring, p: &Pattern) {
 }
 
 /// True if every call has read its own bytes.
-pub fn has_read(ring: &Ring, p: &Pattern) -> bool {
+pub fn is_read_back(buffer: &TransferBuffer, p: &AccessPattern) -> bool {
     (0..CALLS).all(|call| {
-        let window = ring.window(p.stream_position(call), p.call_bytes() as usize);
+        let window = buffer.window(p.stream_position(call), p.call_bytes() as usize);
         window.iter().enumerate().all(|(i, byte)| *byte == byte_at(p.chunk_offset(call) + i as u64))
     })
 }
 
-pub struct World<'a> {
+pub struct RankFixture<'a> {
     pub comm: &'a Comm,
     directory: &'a Path,
 }
 
-impl World<'_> {
+impl RankFixture<'_> {
     pub fn open(&self, driver_name: &str, name: &str, mode: OpenMode) -> Box<dyn OpenFile> {
         self.open_with(driver_name, name, mode, Direct::Off)
     }
 
     pub fn open_with(&self, driver_name: &str, name: &str, mode: OpenMode, direct: Direct) -> Box<dyn OpenFile> {
-        let driver = (driver(driver_name).unwrap().make)(&DriverOptions { direct, ..DriverOptions::default() });
+        let driver = (driver(driver_name).unwrap().create)(&DriverOptions { direct, ..DriverOptions::default() });
         let path = FilePath::of(&self.path(name)).unwrap();
         driver.open(&OpenRequest { path: &path, mode, comm: self.comm, hints: &[] }).unwrap()
     }
@@ -121,14 +120,13 @@ impl World<'_> {
         self.directory.join(name)
     }
 
-    /// Everything that was written is there for all.
-    pub fn settle(&self, file: &mut dyn OpenFile) {
+    /// Makes written data visible to all ranks.
+    pub fn sync_all(&self, file: &mut dyn OpenFile) {
         file.sync().unwrap();
         self.comm.idle_barrier().unwrap();
         file.sync().unwrap();
     }
 
-    /// Root alone looks or changes; the others wait.
     pub fn on_root(&self, work: impl FnOnce()) {
         self.comm.idle_barrier().unwrap();
         if self.comm.is_root() {
@@ -148,7 +146,7 @@ impl World<'_> {
         });
     }
 
-    /// A right file, made without any of the calls.
+    /// A correct file, created without any of the calls.
     pub fn make_file(&self, name: &str, len: u64) {
         self.on_root(|| std::fs::write(self.path(name), (0..len).map(byte_at).collect::<Vec<_>>()).unwrap());
     }
@@ -158,15 +156,15 @@ impl World<'_> {
     }
 }
 
-pub fn name_of(what: &str, bytes: u64, (kind, place, style): (AccessKind, CallPlace, CallStyle)) -> String {
+pub fn name_of(what: &str, bytes: u64, (kind, place, style): (AccessKind, CallAddressing, CallStyle)) -> String {
     format!("{what}-{kind:?}-{place:?}-{style:?}-{bytes}")
 }
 
-pub type Form = (AccessKind, CallPlace, CallStyle);
+pub type CallVariant = (AccessKind, CallAddressing, CallStyle);
 
-/// MPI starts once in a process, so each test starts programs of its own.
-pub fn on_all_ranks(name: &str, body: impl FnOnce(&World<'_>)) {
+/// MPI can be initialized once per process, so that each test starts its own processes.
+pub fn on_all_ranks(name: &str, body: impl FnOnce(&RankFixture<'_>)) {
     ranks::on_1_2_and_3(name, Path::new(env!("CARGO_TARGET_TMPDIR")), |comm, directory| {
-        body(&World { comm, directory });
+        body(&RankFixture { comm, directory });
     });
 }

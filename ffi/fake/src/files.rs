@@ -1,35 +1,35 @@
-//! MPI-IO: every call is written down, and moves all that it is asked for.
+//! MPI-IO: every call is logged and transfers all requested bytes.
 
 use std::ffi::c_int;
 
 use crate::requests::put_request;
 use crate::words::{file_null, get, int, put, put_handle, put_status, text, Word};
-use crate::world::{with, Answer, Pending};
+use crate::world::{with, OutstandingOperation, ScriptedResult};
 use crate::{infos, types};
 
-/// Writes a call down; its answer.
-fn note(name: &str, told: &str) -> Answer {
+/// Logs a call and returns its scripted result.
+fn log_call(name: &str, arguments: &str) -> ScriptedResult {
     with(|rank| {
-        rank.log(format!("File_{name}{}{told}", if told.is_empty() { "" } else { " " }));
-        rank.answer(&format!("File_{name}"))
+        rank.log(format!("File_{name}{}{arguments}", if arguments.is_empty() { "" } else { " " }));
+        rank.next_result(&format!("File_{name}"))
     })
 }
 
-/// A call whose only answer is its code.
-fn plain(name: &str, file: Word, told: &str) -> c_int {
-    is_open(name, file);
-    match note(name, told) {
-        Answer::Code(code) | Answer::Refused(code) => code,
+/// A call that returns only its code.
+fn plain(name: &str, file: Word, arguments: &str) -> c_int {
+    assert_open(name, file);
+    match log_call(name, arguments) {
+        ScriptedResult::Code(code) | ScriptedResult::Refused(code) => code,
         _ => 0,
     }
 }
 
-fn is_open(name: &str, file: Word) {
-    assert!(with(|rank| rank.files.contains_key(&file)), "MPI_File_{name} of a file that is not open");
+fn assert_open(name: &str, file: Word) {
+    assert!(with(|rank| rank.files.contains_key(&file)), "MPI_File_{name} with a file that is not open");
 }
 
-/// The flags of an access mode, which have the same numbers in every library.
-fn mode_told(mode: Word) -> String {
+/// Names of the flags of an access mode, which have the same numbers in every library.
+fn mode_names(mode: Word) -> String {
     let names =
         ["create", "rdonly", "wronly", "rdwr", "delete_on_close", "unique_open", "excl", "append", "sequential"];
     let set = names.iter().enumerate().filter(|(bit, _)| mode >> bit & 1 != 0);
@@ -39,12 +39,12 @@ fn mode_told(mode: Word) -> String {
 #[no_mangle]
 extern "C" fn MPI_File_open(comm: Word, name: Word, mode: Word, info: Word, file: Word) -> c_int {
     let (name, on) = (text(name), with(|rank| rank.comm(comm).name.clone()));
-    let told = format!("{name} by {on} {} hints {}", mode_told(mode), infos::told(info));
-    if let Answer::Code(code) | Answer::Refused(code) = note("open", &told) {
+    let arguments = format!("{name} by {on} {} hints {}", mode_names(mode), infos::describe(info));
+    if let ScriptedResult::Code(code) | ScriptedResult::Refused(code) = log_call("open", &arguments) {
         return code;
     }
     let handle = with(|rank| {
-        let handle = rank.handle();
+        let handle = rank.new_handle();
         rank.files.insert(handle, name);
         handle
     });
@@ -62,29 +62,30 @@ extern "C" fn MPI_File_close(file: Word) -> c_int {
 
 #[no_mangle]
 extern "C" fn MPI_File_delete(name: Word, info: Word) -> c_int {
-    match note("delete", &format!("{} hints {}", text(name), infos::told(info))) {
-        Answer::Code(code) | Answer::Refused(code) => code,
+    match log_call("delete", &format!("{} hints {}", text(name), infos::describe(info))) {
+        ScriptedResult::Code(code) | ScriptedResult::Refused(code) => code,
         _ => 0,
     }
 }
 
 #[no_mangle]
 extern "C" fn MPI_File_set_view(file: Word, place: Word, etype: Word, filetype: Word, name: Word, info: Word) -> c_int {
-    let (etype, filetype) = (types::used(etype).0, types::used(filetype).0);
-    let told = format!("from {} of {etype} in {filetype} {} hints {}", place as i64, text(name), infos::told(info));
-    plain("set_view", file, &told)
+    let (etype, filetype) = (types::describe_committed(etype).0, types::describe_committed(filetype).0);
+    let arguments =
+        format!("from {} of {etype} in {filetype} {} hints {}", place as i64, text(name), infos::describe(info));
+    plain("set_view", file, &arguments)
 }
 
 #[no_mangle]
 extern "C" fn MPI_File_get_info(file: Word, info: Word) -> c_int {
     let code = plain("get_info", file, "");
-    put_handle(info, 0, infos::made(vec![("in_force".to_owned(), "yes".to_owned())]));
+    put_handle(info, 0, infos::new_info(vec![("in_force".to_owned(), "yes".to_owned())]));
     code
 }
 
 #[no_mangle]
 extern "C" fn MPI_File_set_info(file: Word, info: Word) -> c_int {
-    plain("set_info", file, &infos::told(info))
+    plain("set_info", file, &infos::describe(info))
 }
 
 #[no_mangle]
@@ -128,7 +129,7 @@ extern "C" fn MPI_File_set_errhandler(_: Word, _: Word) -> c_int {
     0
 }
 
-/// Calls that answer a number.
+/// Calls that return a number.
 macro_rules! ask {
     ($($name:ident $told:literal $answer:expr;)+) => {
         $(
@@ -153,48 +154,48 @@ extern "C" fn MPI_File_get_byte_offset(file: Word, offset: Word, answer: Word) -
     plain("get_byte_offset", file, &(offset as i64).to_string())
 }
 
-/// What a data access does: bytes that it moves, or its code.
-enum Told {
-    Moved(u64),
+/// Result of a data access: transferred bytes or error code.
+enum AccessResult {
+    Transferred(u64),
     Failed(c_int),
     Refused(c_int),
 }
 
 /// A data access.
-fn access(name: &str, file: Word, offset: Option<Word>, memory: Word, count: Word, kind: Word) -> Told {
-    is_open(name, file);
-    let (told, size) = types::used(kind);
+fn access(name: &str, file: Word, offset: Option<Word>, memory: Word, count: Word, kind: Word) -> AccessResult {
+    assert_open(name, file);
+    let (datatype, size) = types::describe_committed(kind);
     let offset = offset.map_or_else(String::new, |offset| format!("at {} ", offset as i64));
-    let place = with(|rank| rank.place(memory));
-    match note(name, &format!("{offset}{}x {told} {place}", int(count))) {
-        Answer::Code(code) => Told::Failed(code),
-        Answer::Refused(code) => Told::Refused(code),
-        Answer::Bytes(bytes) => Told::Moved(bytes),
-        Answer::Filled(byte) => {
+    let place = with(|rank| rank.describe_address(memory));
+    match log_call(name, &format!("{offset}{}x {datatype} {place}", int(count))) {
+        ScriptedResult::Code(code) => AccessResult::Failed(code),
+        ScriptedResult::Refused(code) => AccessResult::Refused(code),
+        ScriptedResult::Bytes(bytes) => AccessResult::Transferred(bytes),
+        ScriptedResult::Filled(byte) => {
             let bytes = (int(count) * size) as usize;
             (0..bytes).for_each(|n| put(memory + n, byte));
-            Told::Moved(bytes as u64)
+            AccessResult::Transferred(bytes as u64)
         }
-        Answer::Fine => Told::Moved((int(count) * size) as u64),
+        ScriptedResult::Success => AccessResult::Transferred((int(count) * size) as u64),
     }
 }
 
-fn blocking(told: Told, status: Word) -> c_int {
-    match told {
-        Told::Moved(bytes) => {
+fn blocking(result: AccessResult, status: Word) -> c_int {
+    match result {
+        AccessResult::Transferred(bytes) => {
             put_status(status, bytes, 0);
             0
         }
-        Told::Failed(code) | Told::Refused(code) => code,
+        AccessResult::Failed(code) | AccessResult::Refused(code) => code,
     }
 }
 
-/// A request of which the error comes with its end.
-fn nonblocking(told: Told, request: Word) -> c_int {
-    match told {
-        Told::Moved(bytes) => put_request(request, Pending::Ended(bytes, 0)),
-        Told::Failed(code) => put_request(request, Pending::Ended(0, code)),
-        Told::Refused(code) => code,
+/// A request whose error is reported on completion.
+fn nonblocking(result: AccessResult, request: Word) -> c_int {
+    match result {
+        AccessResult::Transferred(bytes) => put_request(request, OutstandingOperation::Completed(bytes, 0)),
+        AccessResult::Failed(code) => put_request(request, OutstandingOperation::Completed(0, code)),
+        AccessResult::Refused(code) => code,
     }
 }
 
@@ -224,7 +225,7 @@ accesses! {
     MPI_File_iwrite_at_all "iwrite_at_all" MPI_File_iwrite_all "iwrite_all" nonblocking;
 }
 
-/// Those that have no twin with an offset.
+/// Functions without a variant with an offset.
 macro_rules! shared {
     ($($here:ident $told:literal $end:ident;)+) => {
         $(
@@ -245,27 +246,27 @@ shared! {
     MPI_File_iwrite_shared "iwrite_shared" nonblocking;
 }
 
-/// The first half of a split collective call; its bytes are for the second.
-fn begun(told: Told) -> c_int {
-    match told {
-        Told::Moved(bytes) => {
-            with(|rank| rank.requests.insert(usize::MAX, Pending::Ended(bytes, 0)));
+/// Begin of a split collective call; keeps the bytes for the end.
+fn begun(result: AccessResult) -> c_int {
+    match result {
+        AccessResult::Transferred(bytes) => {
+            with(|rank| rank.requests.insert(usize::MAX, OutstandingOperation::Completed(bytes, 0)));
             0
         }
-        Told::Failed(code) | Told::Refused(code) => code,
+        AccessResult::Failed(code) | AccessResult::Refused(code) => code,
     }
 }
 
 fn over(name: &str, file: Word, memory: Word, status: Word) -> c_int {
-    let place = with(|rank| rank.place(memory));
-    is_open(name, file);
-    let answer = note(name, &place);
+    let place = with(|rank| rank.describe_address(memory));
+    assert_open(name, file);
+    let answer = log_call(name, &place);
     let begun = with(|rank| rank.requests.remove(&usize::MAX));
-    let Some(Pending::Ended(bytes, _)) = begun else { panic!("MPI_File_{name} without a begin") };
+    let Some(OutstandingOperation::Completed(bytes, _)) = begun else { panic!("MPI_File_{name} without a begin") };
     match answer {
-        Answer::Code(code) | Answer::Refused(code) => return code,
-        Answer::Bytes(bytes) => put_status(status, bytes, 0),
-        Answer::Fine | Answer::Filled(_) => put_status(status, bytes, 0),
+        ScriptedResult::Code(code) | ScriptedResult::Refused(code) => return code,
+        ScriptedResult::Bytes(bytes) => put_status(status, bytes, 0),
+        ScriptedResult::Success | ScriptedResult::Filled(_) => put_status(status, bytes, 0),
     }
     0
 }

@@ -5,8 +5,8 @@ use std::ffi::c_int;
 use crate::words::{handle, handle_at, info_null, int, put, put_handle, text, Word};
 use crate::world::with;
 
-/// As it is written down.
-pub fn told(info: Word) -> String {
+/// Description for the log.
+pub fn describe(info: Word) -> String {
     if handle(info) == info_null() {
         return "none".to_owned();
     }
@@ -16,10 +16,9 @@ pub fn told(info: Word) -> String {
     format!("{{{}}}", pairs.join(" "))
 }
 
-/// A new one with these pairs.
-pub fn made(pairs: Vec<(String, String)>) -> Word {
+pub fn new_info(pairs: Vec<(String, String)>) -> Word {
     with(|rank| {
-        let handle = rank.handle();
+        let handle = rank.new_handle();
         rank.infos.insert(handle, pairs);
         handle
     })
@@ -27,14 +26,14 @@ pub fn made(pairs: Vec<(String, String)>) -> Word {
 
 #[no_mangle]
 extern "C" fn MPI_Info_create(info: Word) -> c_int {
-    put_handle(info, 0, made(Vec::new()));
+    put_handle(info, 0, new_info(Vec::new()));
     0
 }
 
 #[no_mangle]
 extern "C" fn MPI_Info_free(info: Word) -> c_int {
     let known = with(|rank| rank.infos.remove(&handle_at(info, 0)));
-    assert!(known.is_some(), "MPI_Info_free of what is no info");
+    assert!(known.is_some(), "MPI_Info_free of an invalid info");
     put_handle(info, 0, info_null());
     0
 }

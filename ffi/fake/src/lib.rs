@@ -1,11 +1,11 @@
-//! The functions of MPI that this project calls, for unit tests: no launcher, no library that is initialised, no files.
+//! The MPI functions that this project calls, for unit tests without a launcher, an initialized library, or files.
 //!
-//! A test program that uses this crate has the functions of this crate in place of those of the library it is linked with. Ranks are
-//! threads ([`ranks`]), or one thread that poses as one of several ([`pose`]): then nobody else comes, sends and collective calls are
-//! over at once, and receives leave their memory as it is. Every call is written down with all that it was given ([`take_log`]), and
-//! the next one of a name answers what the test says ([`script`]). Files hold no data: an access moves all it was asked for.
+//! A test program with this crate calls these functions instead of those of the library it is linked with. Ranks are threads ([`ranks`]),
+//! or one thread acts as a single rank of several ([`as_rank`]): then sends and collective calls complete at once, and receives leave memory
+//! unchanged. Calls are logged with their arguments ([`take_log`]), and a test can script results of the next calls ([`script`]). Files
+//! hold no data: an access transfers all requested bytes.
 //!
-//! A function that is not here is that of the library, which ends the test: MPI was not initialised.
+//! A function missing here is that of the library, which ends the test because MPI is not initialized.
 
 mod files;
 mod infos;
@@ -16,4 +16,4 @@ mod words;
 mod world;
 
 pub use words::error_code;
-pub use world::{name_memory, pose, ranks, script, set_file_bytes, take_log, Answer};
+pub use world::{as_rank, name_memory, ranks, script, set_file_bytes, take_log, ScriptedResult};

@@ -5,10 +5,10 @@ use std::ffi::c_int;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::requests::{ended, put_request};
+use crate::requests::{poll, put_request};
 use crate::types;
 use crate::words::{comm_null, get, handle, handle_at, int, list, operation, put, put_handle, put_status, Word};
-use crate::world::{await_others, perhaps, with, Answer, Comm, Key, Pending};
+use crate::world::{try_with, wait_until, with, CommunicatorState, MessageKey, OutstandingOperation, ScriptedResult};
 
 #[no_mangle]
 extern "C" fn MPI_Init_thread(_: Word, _: Word, _: Word, provided: Word) -> c_int {
@@ -18,7 +18,7 @@ extern "C" fn MPI_Init_thread(_: Word, _: Word, _: Word, provided: Word) -> c_in
 
 #[no_mangle]
 extern "C" fn MPI_Initialized(flag: Word) -> c_int {
-    put(flag, c_int::from(perhaps(|_| ()).is_some()));
+    put(flag, c_int::from(try_with(|_| ()).is_some()));
     0
 }
 
@@ -54,48 +54,48 @@ extern "C" fn MPI_Comm_size(comm: Word, size: Word) -> c_int {
 #[no_mangle]
 extern "C" fn MPI_Comm_free(comm: Word) -> c_int {
     let known = with(|rank| rank.comms.remove(&handle_at(comm, 0)));
-    assert!(known.is_some(), "MPI_Comm_free of what is no communicator");
+    assert!(known.is_some(), "MPI_Comm_free of an invalid communicator");
     put_handle(comm, 0, comm_null());
     0
 }
 
-fn id_of(parts: impl Hash) -> u64 {
+fn hash_id(parts: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     parts.hash(&mut hasher);
     hasher.finish()
 }
 
-/// A communicator whose number all its ranks find alike.
+/// Creates a communicator; `id` is the same on all its ranks.
 fn put_comm(new: Word, id: u64, members: Vec<usize>, name: &str) -> c_int {
-    let made = with(|rank| {
-        let handle = rank.handle();
-        rank.comms.insert(handle, Comm { id, members, calls: 0, name: name.to_owned() });
+    let comm_handle = with(|rank| {
+        let handle = rank.new_handle();
+        rank.comms.insert(handle, CommunicatorState { id, members, calls: 0, name: name.to_owned() });
         handle
     });
-    put_handle(new, 0, made);
+    put_handle(new, 0, comm_handle);
     0
 }
 
 #[no_mangle]
 extern "C" fn MPI_Comm_dup(comm: Word, new: Word) -> c_int {
-    let all = meet(comm, Vec::new());
+    let all = enter_collective(comm, Vec::new());
     let (key, _) = all;
-    wait(&all, "MPI_Comm_dup");
+    await_collective(&all, "MPI_Comm_dup");
     let comm = with(|rank| rank.comm(comm).clone());
-    put_comm(new, id_of(key), comm.members, &format!("copy of {}", comm.name))
+    put_comm(new, hash_id(key), comm.members, &format!("copy of {}", comm.name))
 }
 
 #[no_mangle]
 extern "C" fn MPI_Comm_idup(comm: Word, new: Word, request: Word) -> c_int {
     MPI_Comm_dup(comm, new);
-    put_request(request, Pending::Ended(0, 0))
+    put_request(request, OutstandingOperation::Completed(0, 0))
 }
 
 #[no_mangle]
 extern "C" fn MPI_Comm_split(comm: Word, color: Word, key: Word, new: Word) -> c_int {
     let mine = [int(color), int(key)].iter().flat_map(|n| n.to_le_bytes()).collect();
-    let met = meet(comm, mine);
-    let given = wait(&met, "MPI_Comm_split");
+    let met = enter_collective(comm, mine);
+    let given = await_collective(&met, "MPI_Comm_split");
     let members = with(|rank| rank.comm(comm).members.clone());
     if int(color) < 0 {
         put_handle(new, 0, comm_null());
@@ -104,89 +104,89 @@ extern "C" fn MPI_Comm_split(comm: Word, color: Word, key: Word, new: Word) -> c
     let number = |bytes: &[u8], n: usize| get::<i64>(bytes.as_ptr() as Word + 8 * n);
     let mut mine: Vec<_> = given.iter().zip(members).filter(|(one, _)| number(one, 0) == int(color)).collect();
     mine.sort_by_key(|(one, _)| number(one, 1));
-    put_comm(new, id_of((met.0, int(color))), mine.into_iter().map(|(_, rank)| rank).collect(), "part")
+    put_comm(new, hash_id((met.0, int(color))), mine.into_iter().map(|(_, rank)| rank).collect(), "part")
 }
 
 #[no_mangle]
 extern "C" fn MPI_Comm_group(comm: Word, group: Word) -> c_int {
-    let made = with(|rank| {
+    let group_handle = with(|rank| {
         let members = rank.comm(comm).members.clone();
-        let handle = rank.handle();
+        let handle = rank.new_handle();
         rank.groups.insert(handle, members);
         handle
     });
-    put_handle(group, 0, made);
+    put_handle(group, 0, group_handle);
     0
 }
 
 #[no_mangle]
 extern "C" fn MPI_Group_incl(group: Word, count: Word, ranks: Word, new: Word) -> c_int {
     let chosen = list::<i32>(ranks, count);
-    let made = with(|rank| {
+    let group_handle = with(|rank| {
         let all = &rank.groups[&handle(group)];
         let members = chosen.iter().map(|n| all[*n as usize]).collect();
-        let handle = rank.handle();
+        let handle = rank.new_handle();
         rank.groups.insert(handle, members);
         handle
     });
-    put_handle(new, 0, made);
+    put_handle(new, 0, group_handle);
     0
 }
 
 #[no_mangle]
 extern "C" fn MPI_Group_free(group: Word) -> c_int {
     let known = with(|rank| rank.groups.remove(&handle_at(group, 0)));
-    assert!(known.is_some(), "MPI_Group_free of what is no group");
+    assert!(known.is_some(), "MPI_Group_free of an invalid group");
     0
 }
 
 #[no_mangle]
 extern "C" fn MPI_Comm_create_group(comm: Word, group: Word, _: Word, new: Word) -> c_int {
     let (id, members) = with(|rank| (rank.comm(comm).id, rank.groups[&handle(group)].clone()));
-    let made = id_of((id, &members));
-    put_comm(new, made, members, "group")
+    let new_id = hash_id((id, &members));
+    put_comm(new, new_id, members, "group")
 }
 
-/// Comes to the next collective call on a communicator, with what this rank gives; where the others come, and how many.
-fn meet(comm: Word, mine: Vec<u8>) -> ((u64, u64), usize) {
+/// Enters the next collective call on a communicator with this rank's bytes; returns its key and number of ranks.
+fn enter_collective(comm: Word, mine: Vec<u8>) -> ((u64, u64), usize) {
     with(|rank| {
         let own = rank.rank;
         let comm = rank.comm(comm);
         let (key, members) = ((comm.id, comm.calls), comm.members.len());
         comm.calls += 1;
-        rank.world.lock().meetings.entry(key).or_default().insert(own, mine);
-        rank.world.tell();
+        rank.world.lock().collectives.entry(key).or_default().insert(own, mine);
+        rank.world.notify();
         (key, members)
     })
 }
 
-/// Waits for the others; what all gave, in the order of ranks.
-fn wait((key, members): &((u64, u64), usize), what: &str) -> Vec<Vec<u8>> {
+/// Waits for the other ranks; returns the bytes of all, in rank order.
+fn await_collective((key, members): &((u64, u64), usize), what: &str) -> Vec<Vec<u8>> {
     let found: Arc<std::sync::Mutex<Vec<Vec<u8>>>> = Arc::default();
     let into = Arc::clone(&found);
     let keep = move |all| *into.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = all;
-    let pending = Pending::Meeting(*key, *members, Arc::new(keep));
-    await_others(what, || ended(&pending));
+    let pending = OutstandingOperation::Collective(*key, *members, Arc::new(keep));
+    wait_until(what, || poll(&pending));
     let all = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     all
 }
 
-/// Begins a collective call that leaves a request; `made` gets what all gave.
-fn begin(
+/// Posts a nonblocking collective call; `made` receives the bytes of all.
+fn post_collective(
     name: &str,
-    told: &str,
+    arguments: &str,
     comm: Word,
     mine: Vec<u8>,
     request: Word,
-    made: impl Fn(Vec<Vec<u8>>) + 'static,
+    complete: impl Fn(Vec<Vec<u8>>) + 'static,
 ) -> c_int {
     let on = with(|rank| rank.comm(comm).name.clone());
-    with(|rank| rank.log(format!("{name} of {told} on {on}")));
-    if let Answer::Code(code) = with(|rank| rank.answer(name)) {
+    with(|rank| rank.log(format!("{name} of {arguments} on {on}")));
+    if let ScriptedResult::Code(code) = with(|rank| rank.next_result(name)) {
         return code;
     }
-    let (key, members) = meet(comm, mine);
-    put_request(request, Pending::Meeting(key, members, Arc::new(made)))
+    let (key, members) = enter_collective(comm, mine);
+    put_request(request, OutstandingOperation::Collective(key, members, Arc::new(complete)))
 }
 
 fn bytes_at(address: Word, bytes: usize) -> Vec<u8> {
@@ -199,13 +199,13 @@ fn put_bytes(address: Word, bytes: &[u8]) {
 
 #[no_mangle]
 extern "C" fn MPI_Ibarrier(comm: Word, request: Word) -> c_int {
-    begin("Ibarrier", "all", comm, Vec::new(), request, |_| {})
+    post_collective("Ibarrier", "all", comm, Vec::new(), request, |_| {})
 }
 
 #[no_mangle]
 extern "C" fn MPI_Barrier(comm: Word) -> c_int {
     with(|rank| rank.log("Barrier".to_owned()));
-    wait(&meet(comm, Vec::new()), "MPI_Barrier");
+    await_collective(&enter_collective(comm, Vec::new()), "MPI_Barrier");
     0
 }
 
@@ -219,18 +219,18 @@ extern "C" fn MPI_Iallreduce(
     comm: Word,
     request: Word,
 ) -> c_int {
-    let ((kind, size), op) = (types::of(kind), operation(handle(op)));
+    let ((kind, size), op) = (types::describe(kind), operation(handle(op)));
     let bytes = int(count) as usize * size as usize;
-    let told = format!("{} {kind} {op}", int(count));
-    begin("Iallreduce", &told, comm, bytes_at(into, bytes), request, move |all| {
+    let arguments = format!("{} {kind} {op}", int(count));
+    post_collective("Iallreduce", &arguments, comm, bytes_at(into, bytes), request, move |all| {
         for at in (0..bytes).step_by(8) {
             let words = all.iter().map(|one| get::<u64>(one.as_ptr() as Word + at));
-            put(into + at, words.reduce(|one, other| reduced(&kind, op, one, other)).unwrap_or(0));
+            put(into + at, words.reduce(|one, other| reduce_pair(&kind, op, one, other)).unwrap_or(0));
         }
     })
 }
 
-fn reduced(kind: &str, op: &str, one: u64, other: u64) -> u64 {
+fn reduce_pair(kind: &str, op: &str, one: u64, other: u64) -> u64 {
     match kind {
         "DOUBLE" => {
             let (one, other) = (f64::from_bits(one), f64::from_bits(other));
@@ -258,7 +258,7 @@ fn reduced(kind: &str, op: &str, one: u64, other: u64) -> u64 {
     }
 }
 
-fn from_root(all: Vec<Vec<u8>>, root: usize, into: Word) {
+fn copy_from_root(all: Vec<Vec<u8>>, root: usize, into: Word) {
     if let Some(bytes) = all.into_iter().nth(root) {
         put_bytes(into, &bytes);
     }
@@ -266,18 +266,18 @@ fn from_root(all: Vec<Vec<u8>>, root: usize, into: Word) {
 
 #[no_mangle]
 extern "C" fn MPI_Ibcast(memory: Word, count: Word, kind: Word, root: Word, comm: Word, request: Word) -> c_int {
-    let ((kind, size), root) = (types::of(kind), int(root) as usize);
+    let ((kind, size), root) = (types::describe(kind), int(root) as usize);
     let mine = bytes_at(memory, int(count) as usize * size as usize);
-    let told = format!("{} {kind} from {root}", int(count));
-    begin("Ibcast", &told, comm, mine, request, move |all| from_root(all, root, memory))
+    let arguments = format!("{} {kind} from {root}", int(count));
+    post_collective("Ibcast", &arguments, comm, mine, request, move |all| copy_from_root(all, root, memory))
 }
 
 #[no_mangle]
 extern "C" fn MPI_Bcast(memory: Word, count: Word, kind: Word, root: Word, comm: Word) -> c_int {
-    let ((kind, size), root) = (types::of(kind), int(root) as usize);
+    let ((kind, size), root) = (types::describe(kind), int(root) as usize);
     with(|rank| rank.log(format!("Bcast of {} {kind} from {root}", int(count))));
-    let met = meet(comm, bytes_at(memory, int(count) as usize * size as usize));
-    from_root(wait(&met, "MPI_Bcast"), root, memory);
+    let met = enter_collective(comm, bytes_at(memory, int(count) as usize * size as usize));
+    copy_from_root(await_collective(&met, "MPI_Bcast"), root, memory);
     0
 }
 
@@ -292,10 +292,10 @@ extern "C" fn MPI_Iallgather(
     comm: Word,
     request: Word,
 ) -> c_int {
-    let (kind, size) = types::of(kind);
+    let (kind, size) = types::describe(kind);
     let mine = bytes_at(from, int(count) as usize * size as usize);
-    let told = format!("{} {kind}", int(count));
-    begin("Iallgather", &told, comm, mine, request, move |all| put_bytes(into, &all.concat()))
+    let arguments = format!("{} {kind}", int(count));
+    post_collective("Iallgather", &arguments, comm, mine, request, move |all| put_bytes(into, &all.concat()))
 }
 
 #[no_mangle]
@@ -308,56 +308,56 @@ extern "C" fn MPI_Igather(
     _: Word,
     root: Word,
     comm: Word,
-    // The ninth argument comes on the stack.
+    // The ninth argument is passed on the stack.
     request: Word,
 ) -> c_int {
-    let (kind, size) = types::of(kind);
+    let (kind, size) = types::describe(kind);
     let mine = bytes_at(from, int(count) as usize * size as usize);
     let (own, members) = with(|rank| (rank.rank, rank.comm(comm).members.clone()));
     let is_root = members.get(int(root) as usize) == Some(&own);
-    let told = format!("{} {kind} to {}", int(count), int(root));
-    begin("Igather", &told, comm, mine, request, move |all| {
+    let arguments = format!("{} {kind} to {}", int(count), int(root));
+    post_collective("Igather", &arguments, comm, mine, request, move |all| {
         if is_root {
             put_bytes(into, &all.concat());
         }
     })
 }
 
-/// Who sends a message to whom; None for MPI_PROC_NULL.
-fn key(comm: Word, peer: Word, tag: Word, sends: bool) -> Option<Key> {
+/// Sender, receiver and tag of a message; None for MPI_PROC_NULL.
+fn message_key(comm: Word, peer: Word, tag: Word, sends: bool) -> Option<MessageKey> {
     let (own, comm) = with(|rank| (rank.rank, rank.comm(comm).clone()));
     let peer = *comm.members.get(usize::try_from(int(peer)).ok()?)?;
     let (from, to) = if sends { (own, peer) } else { (peer, own) };
     Some((comm.id, from, to, int(tag)))
 }
 
-fn note(name: &str, memory: Word, count: Word, kind: Word, peer: Word, tag: Word, comm: Word) -> usize {
-    let (kind, size) = types::of(kind);
+fn log_message(name: &str, memory: Word, count: Word, kind: Word, peer: Word, tag: Word, comm: Word) -> usize {
+    let (kind, size) = types::describe(kind);
     let way = if name.ends_with("send") || name.ends_with("Send") { "to" } else { "from" };
     with(|rank| {
         let on = rank.comm(comm).name.clone();
-        let place = rank.place(memory);
+        let place = rank.describe_address(memory);
         rank.log(format!("{name} {} {kind} at {place} {way} {} tag {} on {on}", int(count), int(peer), int(tag)));
     });
     int(count) as usize * size as usize
 }
 
-fn deliver(key: Option<Key>, memory: Word, bytes: usize) {
+fn deliver(key: Option<MessageKey>, memory: Word, bytes: usize) {
     let message = bytes_at(memory, bytes);
     with(|rank| {
-        if let Some(key) = key.filter(|_| !rank.poses) {
+        if let Some(key) = key.filter(|_| !rank.is_alone) {
             let mut shared = rank.world.lock();
             let number = *shared.sent.entry(key).and_modify(|sent| *sent += 1).or_insert(1);
             shared.messages.insert((key, number), message);
-            rank.world.tell();
+            rank.world.notify();
         }
     });
 }
 
-/// A receive that begins now.
-fn receive(key: Key, memory: Word, bytes: usize) -> Pending {
+/// Posts a receive.
+fn post_receive(key: MessageKey, memory: Word, bytes: usize) -> OutstandingOperation {
     let number = with(|rank| *rank.received.entry(key).and_modify(|begun| *begun += 1).or_insert(1));
-    Pending::Receive((key, number), memory, bytes)
+    OutstandingOperation::Receive((key, number), memory, bytes)
 }
 
 #[no_mangle]
@@ -370,12 +370,12 @@ extern "C" fn MPI_Isend(
     comm: Word,
     request: Word,
 ) -> c_int {
-    let bytes = note("Isend", memory, count, kind, to, tag, comm);
-    if let Answer::Code(code) = with(|rank| rank.answer("Isend")) {
+    let bytes = log_message("Isend", memory, count, kind, to, tag, comm);
+    if let ScriptedResult::Code(code) = with(|rank| rank.next_result("Isend")) {
         return code;
     }
-    deliver(key(comm, to, tag, true), memory, bytes);
-    put_request(request, Pending::Ended(bytes as u64, 0))
+    deliver(message_key(comm, to, tag, true), memory, bytes);
+    put_request(request, OutstandingOperation::Completed(bytes as u64, 0))
 }
 
 #[no_mangle]
@@ -388,18 +388,18 @@ extern "C" fn MPI_Irecv(
     comm: Word,
     request: Word,
 ) -> c_int {
-    let bytes = note("Irecv", memory, count, kind, from, tag, comm);
-    match (with(|rank| rank.answer("Irecv")), key(comm, from, tag, false)) {
-        (Answer::Code(code), _) => code,
-        (_, Some(key)) => put_request(request, receive(key, memory, bytes)),
-        (_, None) => put_request(request, Pending::Ended(0, 0)),
+    let bytes = log_message("Irecv", memory, count, kind, from, tag, comm);
+    match (with(|rank| rank.next_result("Irecv")), message_key(comm, from, tag, false)) {
+        (ScriptedResult::Code(code), _) => code,
+        (_, Some(key)) => put_request(request, post_receive(key, memory, bytes)),
+        (_, None) => put_request(request, OutstandingOperation::Completed(0, 0)),
     }
 }
 
 #[no_mangle]
 extern "C" fn MPI_Send(memory: Word, count: Word, kind: Word, to: Word, tag: Word, comm: Word) -> c_int {
-    let bytes = note("Send", memory, count, kind, to, tag, comm);
-    deliver(key(comm, to, tag, true), memory, bytes);
+    let bytes = log_message("Send", memory, count, kind, to, tag, comm);
+    deliver(message_key(comm, to, tag, true), memory, bytes);
     0
 }
 
@@ -413,10 +413,10 @@ extern "C" fn MPI_Recv(
     comm: Word,
     status: Word,
 ) -> c_int {
-    let bytes = note("Recv", memory, count, kind, from, tag, comm);
-    let Some(key) = key(comm, from, tag, false) else { return 0 };
-    let pending = receive(key, memory, bytes);
-    let (bytes, _) = await_others("MPI_Recv", || ended(&pending));
+    let bytes = log_message("Recv", memory, count, kind, from, tag, comm);
+    let Some(key) = message_key(comm, from, tag, false) else { return 0 };
+    let pending = post_receive(key, memory, bytes);
+    let (bytes, _) = wait_until("MPI_Recv", || poll(&pending));
     put_status(status, bytes, 0);
     0
 }
@@ -442,7 +442,7 @@ extern "C" fn MPI_Sendrecv(
 
 #[no_mangle]
 extern "C" fn MPI_Iprobe(from: Word, tag: Word, comm: Word, flag: Word, _: Word) -> c_int {
-    let key = key(comm, from, tag, false);
+    let key = message_key(comm, from, tag, false);
     let found = with(|rank| {
         let next = key.map(|key| (key, rank.received.get(&key).copied().unwrap_or(0) + 1));
         next.is_some_and(|next| rank.world.lock().messages.contains_key(&next))
@@ -465,21 +465,21 @@ extern "C" fn MPI_Alltoallv(
 ) -> c_int {
     let members = with(|rank| rank.comm(comm).members.len());
     let lists = [out_counts, out_places, in_counts, in_places].map(|at| list::<i32>(at, members));
-    let kind_told = types::of(kind).0;
+    let kind_name = types::describe(kind).0;
     with(|rank| {
         let [out_counts, out_places, in_counts, in_places] = &lists;
-        let (out, into) = (rank.place(out), rank.place(into));
+        let (out, into) = (rank.describe_address(out), rank.describe_address(into));
         rank.log(format!(
-            "Alltoallv {kind_told} from {out} {out_counts:?} at {out_places:?} into {into} {in_counts:?} at {in_places:?}"
+            "Alltoallv {kind_name} from {out} {out_counts:?} at {out_places:?} into {into} {in_counts:?} at {in_places:?}"
         ));
     });
     for peer in (0..members).filter(|peer| lists[0][*peer] > 0) {
-        deliver(key(comm, peer, 0x7001, true), out + lists[1][peer] as usize, lists[0][peer] as usize);
+        deliver(message_key(comm, peer, 0x7001, true), out + lists[1][peer] as usize, lists[0][peer] as usize);
     }
     for peer in (0..members).filter(|peer| lists[2][*peer] > 0) {
-        let Some(key) = key(comm, peer, 0x7001, false) else { continue };
-        let pending = receive(key, into + lists[3][peer] as usize, lists[2][peer] as usize);
-        await_others("MPI_Alltoallv", || ended(&pending));
+        let Some(key) = message_key(comm, peer, 0x7001, false) else { continue };
+        let pending = post_receive(key, into + lists[3][peer] as usize, lists[2][peer] as usize);
+        wait_until("MPI_Alltoallv", || poll(&pending));
     }
     0
 }

@@ -1,31 +1,30 @@
-//! Requests: what is under way, and how it ends.
+//! Requests: pending operations and their completion.
 
 use std::ffi::c_int;
 
 use crate::words::{
-    error_code, handle_at, int, predefined_type, put, put_handle, put_status, request_null, status_bytes, told_bytes,
-    Word,
+    error_code, handle_at, int, predefined_type, put, put_handle, put_status, request_null, status_bytes,
+    status_count_bytes, Word,
 };
-use crate::world::{await_others, with, Pending, Rank};
+use crate::world::{wait_until, with, OutstandingOperation, RankContext};
 
-/// A request for it.
-pub fn put_request(address: Word, pending: Pending) -> c_int {
-    let made = with(|rank| {
-        let handle = rank.handle();
+pub fn put_request(address: Word, pending: OutstandingOperation) -> c_int {
+    let request_handle = with(|rank| {
+        let handle = rank.new_handle();
         rank.requests.insert(handle, pending);
         handle
     });
-    put_handle(address, 0, made);
+    put_handle(address, 0, request_handle);
     0
 }
 
-/// Bytes and code of what has ended by now.
-pub fn ended(pending: &Pending) -> Option<(u64, i32)> {
+/// Bytes and code of an operation if it has completed.
+pub fn poll(pending: &OutstandingOperation) -> Option<(u64, i32)> {
     match pending {
-        Pending::Ended(bytes, code) => Some((*bytes, *code)),
-        Pending::Receive(key, memory, most) => {
+        OutstandingOperation::Completed(bytes, code) => Some((*bytes, *code)),
+        OutstandingOperation::Receive(key, memory, most) => {
             let found = with(|rank| {
-                if rank.poses {
+                if rank.is_alone {
                     return Some(None);
                 }
                 rank.world.lock().messages.remove(key).map(Some)
@@ -35,42 +34,42 @@ pub fn ended(pending: &Pending) -> Option<(u64, i32)> {
             bytes[..fits].iter().enumerate().for_each(|(n, byte)| put(memory + n, *byte));
             Some((fits as u64, if bytes.len() > fits { error_code("MPI_ERR_TRUNCATE") } else { 0 }))
         }
-        Pending::Meeting(key, members, made) => {
+        OutstandingOperation::Collective(key, members, complete) => {
             let all = with(|rank| {
                 let shared = rank.world.lock();
-                let given = &shared.meetings[key];
-                (rank.poses || given.len() == *members).then(|| given.values().cloned().collect::<Vec<_>>())
+                let given = &shared.collectives[key];
+                (rank.is_alone || given.len() == *members).then(|| given.values().cloned().collect::<Vec<_>>())
             })?;
-            made(all);
+            complete(all);
             Some((0, 0))
         }
     }
 }
 
-fn pending(request: Word) -> Option<Pending> {
+fn pending_operation(request: Word) -> Option<OutstandingOperation> {
     if request == request_null() {
         return None;
     }
     let known = with(|rank| rank.requests.get(&request).cloned());
-    Some(known.unwrap_or_else(|| panic!("a request that is none, or has ended: {request:#x}")))
+    Some(known.unwrap_or_else(|| panic!("an invalid or completed request: {request:#x}")))
 }
 
-/// Completes the request at an address, if it has ended.
-fn completed(requests: Word, index: usize) -> Option<(u64, i32)> {
+/// Completes the request at an address if possible.
+fn try_complete(requests: Word, index: usize) -> Option<(u64, i32)> {
     let request = handle_at(requests, index);
-    let Some(pending) = pending(request) else { return Some((0, 0)) };
-    let told = ended(&pending)?;
+    let Some(pending) = pending_operation(request) else { return Some((0, 0)) };
+    let result = poll(&pending)?;
     with(|rank| rank.requests.remove(&request));
     put_handle(requests, index, request_null());
-    Some(told)
+    Some(result)
 }
 
 fn complete(requests: Word, index: usize, what: &str) -> (u64, i32) {
-    await_others(what, || completed(requests, index))
+    wait_until(what, || try_complete(requests, index))
 }
 
 fn status_at(statuses: Word, index: usize) -> Word {
-    if crate::words::ignores(statuses) {
+    if crate::words::is_status_ignore(statuses) {
         statuses
     } else {
         statuses + index * status_bytes()
@@ -81,9 +80,9 @@ fn is_active(requests: Word, index: usize) -> bool {
     handle_at(requests, index) != request_null()
 }
 
-/// What a call on several says where one of them has failed.
-fn overall(told: &[(u64, i32)]) -> c_int {
-    if told.iter().any(|(_, code)| *code != 0) {
+/// Return code of a call on several requests.
+fn combined_code(results: &[(u64, i32)]) -> c_int {
+    if results.iter().any(|(_, code)| *code != 0) {
         error_code("MPI_ERR_IN_STATUS")
     } else {
         0
@@ -100,13 +99,13 @@ extern "C" fn MPI_Wait(request: Word, status: Word) -> c_int {
 
 #[no_mangle]
 extern "C" fn MPI_Test(request: Word, flag: Word, status: Word) -> c_int {
-    let told = completed(request, 0);
-    if told.is_none() {
-        // Who asks again and again would never learn of it.
-        with(|rank| assert!(!rank.world.lock().failed, "rank {}: another rank has ended with a panic", rank.rank));
+    let result = try_complete(request, 0);
+    if result.is_none() {
+        // A rank that polls would never see it.
+        with(|rank| assert!(!rank.world.lock().failed, "rank {}: another rank has panicked", rank.rank));
     }
-    put(flag, c_int::from(told.is_some()));
-    let (bytes, code) = told.unwrap_or_default();
+    put(flag, c_int::from(result.is_some()));
+    let (bytes, code) = result.unwrap_or_default();
     put_status(status, bytes, 0);
     code
 }
@@ -116,7 +115,7 @@ extern "C" fn MPI_Waitall(count: Word, requests: Word, statuses: Word) -> c_int 
     with(|rank| rank.log(format!("Waitall of {}", int(count))));
     let all: Vec<_> = (0..int(count) as usize).map(|n| complete(requests, n, "MPI_Waitall")).collect();
     all.iter().enumerate().for_each(|(n, (bytes, code))| put_status(status_at(statuses, n), *bytes, *code));
-    overall(&all)
+    combined_code(&all)
 }
 
 #[no_mangle]
@@ -152,7 +151,7 @@ extern "C" fn MPI_Waitsome(count: Word, requests: Word, found: Word, indices: Wo
         put_status(status_at(statuses, place), *bytes, *code);
     }
     put(found, if active.is_empty() { -32766 } else { active.len() as c_int });
-    overall(&all)
+    combined_code(&all)
 }
 
 #[no_mangle]
@@ -162,7 +161,7 @@ extern "C" fn MPI_Testsome(count: Word, requests: Word, found: Word, indices: Wo
 
 #[no_mangle]
 extern "C" fn MPI_Request_free(request: Word) -> c_int {
-    with(|rank: &mut Rank| {
+    with(|rank: &mut RankContext| {
         rank.log("Request_free".to_owned());
         rank.requests.remove(&handle_at(request, 0));
     });
@@ -180,7 +179,7 @@ extern "C" fn MPI_Cancel(_: Word) -> c_int {
 extern "C" fn MPI_Request_get_status(request: Word, flag: Word, status: Word) -> c_int {
     with(|rank| rank.log("Request_get_status".to_owned()));
     put(flag, 1 as c_int);
-    if let Some(Pending::Ended(bytes, _)) = pending(crate::words::handle(request)) {
+    if let Some(OutstandingOperation::Completed(bytes, _)) = pending_operation(crate::words::handle(request)) {
         put_status(status, bytes, 0);
     }
     0
@@ -198,11 +197,11 @@ extern "C" fn MPI_Get_elements_x(status: Word, datatype: Word, count: Word) -> c
     0
 }
 
-/// None where the bytes are no whole number of them.
+/// None if the bytes are not a multiple of the element.
 fn elements(status: Word, datatype: Word) -> Option<i64> {
     let (_, bytes) = predefined_type(crate::words::handle(datatype))?;
-    let told = told_bytes(status) as i64;
-    (told % bytes == 0).then_some(told / bytes)
+    let transferred = status_count_bytes(status) as i64;
+    (transferred % bytes == 0).then_some(transferred / bytes)
 }
 
 #[no_mangle]
@@ -213,8 +212,8 @@ extern "C" fn MPI_Error_class(code: Word, class: Word) -> c_int {
 
 #[no_mangle]
 extern "C" fn MPI_Error_string(code: Word, out: Word, length: Word) -> c_int {
-    let told = format!("error {}", int(code));
-    told.bytes().chain([0]).enumerate().for_each(|(n, byte)| put(out + n, byte));
-    put(length, told.len() as c_int);
+    let message = format!("error {}", int(code));
+    message.bytes().chain([0]).enumerate().for_each(|(n, byte)| put(out + n, byte));
+    put(length, message.len() as c_int);
     0
 }

@@ -1,50 +1,44 @@
-//! Words of C: handles are numbers (MPICH and its family) or addresses (Open MPI), and come in the lower part of a register.
+//! C words: handles are numbers (MPICH and derivatives) or addresses (Open MPI), passed in the lower part of a register.
 
 use std::ffi::{c_void, CStr};
 use std::sync::OnceLock;
 
 pub type Word = usize;
 
-/// Writes a value where a caller wants it.
 pub fn put<T>(address: Word, value: T) {
-    // SAFETY: the caller of the MPI function gives the address of memory for such a value, as its prototype says.
+    // SAFETY: the caller of the MPI function passes the address of memory for such a value, according to its prototype.
     unsafe { (address as *mut T).write_unaligned(value) };
 }
 
-/// A value that a caller gives by its address.
 pub fn get<T: Copy>(address: Word) -> T {
-    // SAFETY: the caller of the MPI function gives the address of such a value, as its prototype says.
+    // SAFETY: the caller of the MPI function passes the address of such a value, according to its prototype.
     unsafe { (address as *const T).read_unaligned() }
 }
 
-/// So many values.
 pub fn list<T: Copy>(address: Word, count: Word) -> Vec<T> {
     (0..int(count)).map(|n| get(address + n as usize * size_of::<T>())).collect()
 }
 
-/// Text of C.
 pub fn text(address: Word) -> String {
-    // SAFETY: the caller of the MPI function gives a text that ends with zero, as its prototype says.
+    // SAFETY: the caller of the MPI function passes a NUL-terminated string, according to its prototype.
     unsafe { CStr::from_ptr(address as *const _) }.to_string_lossy().into_owned()
 }
 
-/// An int in a register.
 pub fn int(word: Word) -> i64 {
     i64::from(word as i32)
 }
 
-/// The library that the test is linked with.
+/// True if the test is linked with Open MPI.
 pub fn is_open_mpi() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| symbol(c"ompi_mpi_comm_world") != 0)
 }
 
 fn symbol(name: &CStr) -> Word {
-    // SAFETY: the name ends with zero.
+    // SAFETY: the name is NUL-terminated.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as Word }
 }
 
-/// A handle out of a register.
 pub fn handle(word: Word) -> Word {
     if is_open_mpi() {
         word
@@ -53,7 +47,6 @@ pub fn handle(word: Word) -> Word {
     }
 }
 
-/// The handle at an address.
 pub fn handle_at(address: Word, index: usize) -> Word {
     if is_open_mpi() {
         get(address + 8 * index)
@@ -62,7 +55,6 @@ pub fn handle_at(address: Word, index: usize) -> Word {
     }
 }
 
-/// Writes a handle.
 pub fn put_handle(address: Word, index: usize, handle: Word) {
     if is_open_mpi() {
         put(address + 8 * index, handle);
@@ -71,7 +63,7 @@ pub fn put_handle(address: Word, index: usize, handle: Word) {
     }
 }
 
-/// A predefined handle: its number in MPICH, or its symbol in Open MPI.
+/// A predefined handle: its number in MPICH, its symbol in Open MPI.
 fn predefined(number: Word, name: &CStr) -> Word {
     if is_open_mpi() {
         symbol(name)
@@ -97,7 +89,7 @@ pub fn info_null() -> Word {
 }
 
 pub fn file_null() -> Word {
-    // MPICH has a null pointer.
+    // A null pointer in MPICH.
     predefined(0, c"ompi_mpi_file_null")
 }
 
@@ -117,9 +109,9 @@ pub fn predefined_type(handle: Word) -> Option<(String, i64)> {
         };
         return Some((name.to_owned(), (handle >> 8 & 0xff) as i64));
     }
-    // SAFETY: filled by the call, or left as it is.
+    // SAFETY: filled by the call, or unchanged.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked about.
+    // SAFETY: any address may be passed.
     let known = unsafe { libc::dladdr(handle as *const c_void, &raw mut info) } != 0 && !info.dli_sname.is_null();
     let name = known.then(|| text(info.dli_sname as Word))?;
     let name = name.strip_prefix("ompi_mpi_")?.to_uppercase();
@@ -131,7 +123,6 @@ pub fn predefined_type(handle: Word) -> Option<(String, i64)> {
     Some((name, bytes))
 }
 
-/// Name of a predefined operation.
 pub fn operation(handle: Word) -> &'static str {
     let names = ["", "MAX", "MIN", "SUM"];
     if !is_open_mpi() {
@@ -141,7 +132,6 @@ pub fn operation(handle: Word) -> &'static str {
     all.iter().find(|(name, _)| symbol(name) == handle).map_or("OTHER", |(_, name)| name)
 }
 
-/// Bytes of an MPI_Status.
 pub fn status_bytes() -> usize {
     if is_open_mpi() {
         24
@@ -150,14 +140,14 @@ pub fn status_bytes() -> usize {
     }
 }
 
-/// True if no status is wanted.
-pub fn ignores(status: Word) -> bool {
+/// True for MPI_STATUS_IGNORE.
+pub fn is_status_ignore(status: Word) -> bool {
     status == usize::from(!is_open_mpi())
 }
 
-/// Fills in a status: bytes that were moved, and an error.
+/// Fills a status with transferred bytes and an error.
 pub fn put_status(status: Word, bytes: u64, error: i32) {
-    if ignores(status) {
+    if is_status_ignore(status) {
         return;
     }
     let (count, place) = if is_open_mpi() { (16, 8) } else { (0, 16) };
@@ -165,15 +155,15 @@ pub fn put_status(status: Word, bytes: u64, error: i32) {
     put(status + place, error);
 }
 
-/// Bytes that a status tells.
-pub fn told_bytes(status: Word) -> u64 {
+/// Bytes in a status.
+pub fn status_count_bytes(status: Word) -> u64 {
     get(status + if is_open_mpi() { 16 } else { 0 })
 }
 
-/// The code of an error class by its name, in the library that the test is linked with.
+/// The code of an error class by name, in the library that the test is linked with.
 ///
 /// # Panics
-/// For a class that no test needed so far.
+/// For a class that is not in the table.
 #[must_use]
 pub fn error_code(class: &str) -> i32 {
     let (mpich, open_mpi) = match class {

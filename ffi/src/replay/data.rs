@@ -1,138 +1,163 @@
-//! The data accesses, by their own names: which function of the library, with its arguments ready to be passed.
+//! Data access routines under their own names: function of the library and prepared arguments.
 
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
-use beff_trace::{Form, Function, Pointer, Role};
+use beff_trace::{AccessForm, Function, PointerKind, Role};
 use mpi_sys::{MPI_Count, MPI_Datatype, MPI_File, MPI_Offset, MPI_Request, MPI_Status};
 
-use super::file::File;
+use super::file::FileHandle;
 use super::requests::{Request, Status};
-use super::timed::{timed, Timed};
+use super::timing::{time_call, TimedCall};
 use super::types::TypeHandle;
 use crate::shim;
 
-type Kind = MPI_Datatype;
-type Memory = *mut c_void;
+type RawDatatype = MPI_Datatype;
+type BufferPointer = *mut c_void;
 /// C is the type of the count, L that of the last argument.
-type At<C, L> = unsafe extern "C" fn(MPI_File, MPI_Offset, Memory, C, Kind, *mut L) -> c_int;
-type Here<C, L> = unsafe extern "C" fn(MPI_File, Memory, C, Kind, *mut L) -> c_int;
-type BeginAt<C> = unsafe extern "C" fn(MPI_File, MPI_Offset, Memory, C, Kind) -> c_int;
-type BeginHere<C> = unsafe extern "C" fn(MPI_File, Memory, C, Kind) -> c_int;
-type End = unsafe extern "C" fn(MPI_File, Memory, *mut MPI_Status) -> c_int;
+type ExplicitOffsetFn<C, L> =
+    unsafe extern "C" fn(MPI_File, MPI_Offset, BufferPointer, C, RawDatatype, *mut L) -> c_int;
+type FilePointerFn<C, L> = unsafe extern "C" fn(MPI_File, BufferPointer, C, RawDatatype, *mut L) -> c_int;
+type BeginExplicitOffsetFn<C> = unsafe extern "C" fn(MPI_File, MPI_Offset, BufferPointer, C, RawDatatype) -> c_int;
+type BeginFilePointerFn<C> = unsafe extern "C" fn(MPI_File, BufferPointer, C, RawDatatype) -> c_int;
+type EndFn = unsafe extern "C" fn(MPI_File, BufferPointer, *mut MPI_Status) -> c_int;
 
-/// One with its count as C takes it.
+/// A function with its count as a C type.
 #[derive(Clone, Copy, Debug)]
 enum Signature<C> {
-    At(At<C, MPI_Status>, C),
-    Here(Here<C, MPI_Status>, C),
-    IAt(At<C, MPI_Request>, C),
-    IHere(Here<C, MPI_Request>, C),
-    BeginAt(BeginAt<C>, C),
-    BeginHere(BeginHere<C>, C),
+    ExplicitOffset(ExplicitOffsetFn<C, MPI_Status>, C),
+    FilePointer(FilePointerFn<C, MPI_Status>, C),
+    NonblockingExplicitOffset(ExplicitOffsetFn<C, MPI_Request>, C),
+    NonblockingFilePointer(FilePointerFn<C, MPI_Request>, C),
+    BeginExplicitOffset(BeginExplicitOffsetFn<C>, C),
+    BeginFilePointer(BeginFilePointerFn<C>, C),
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Which {
+enum CallSignature {
     Plain(Signature<c_int>),
     Large(Signature<MPI_Count>),
-    End(End),
+    End(EndFn),
 }
 
-/// A function of data access and the count it will be called with.
+/// A data access routine and its count.
 #[derive(Clone, Copy, Debug)]
-pub struct DataFunction(Which);
+pub struct DataFunction(CallSignature);
 
 impl DataFunction {
-    /// The function, its twin with large counts if `large` and the library has it. None if it is no function of data access,
-    /// or the library has none that takes this count.
+    /// The function, its large-count variant if `large` and available. None for other functions, or if the library has none for this
+    /// count.
     #[must_use]
-    pub fn of(function: Function, large: bool, count: i64) -> Option<Self> {
+    pub fn new(function: Function, large: bool, count: i64) -> Option<Self> {
         let Role::Data { pointer, form, .. } = function.role() else { return None };
         let number = function as usize;
-        // The functions of data access are the first ones, in the order of the tables.
+        // Data access routines come first, in the order of the tables.
         let (plain, twin) =
             (constant!(shim::beff_data_function)[number]?, constant!(shim::beff_data_function_c)[number]);
-        if form == Form::End {
-            // SAFETY: the table has at this number a function of this form, which takes a file, memory and a status.
-            return Some(Self(Which::End(unsafe { transmute::<Any, End>(plain) })));
+        if form == AccessForm::End {
+            // SAFETY: the table has a function of this form at this number, which takes a file, memory and a status.
+            return Some(Self(CallSignature::End(unsafe { transmute::<AnyFn, EndFn>(plain) })));
         }
-        let explicit = pointer == Pointer::Offset;
+        let explicit = pointer == PointerKind::Offset;
         match (twin, c_int::try_from(count)) {
-            // SAFETY: the twin of the function at this number: `form` and `explicit` are those of its row, counts are MPI_Count.
-            (Some(twin), _) if large => Some(Self(Which::Large(unsafe { of_form(twin, form, explicit, count) }))),
-            // SAFETY: as above, with a count of C.
-            (_, Ok(count)) => Some(Self(Which::Plain(unsafe { of_form(plain, form, explicit, count) }))),
+            (Some(twin), _) if large => {
+                // SAFETY: the large-count variant at this number: `form` and `explicit` are those of its row, counts are MPI_Count.
+                Some(Self(CallSignature::Large(unsafe { signature_of(twin, form, explicit, count) })))
+            }
+            // SAFETY: as above, with a C integer as count.
+            (_, Ok(count)) => Some(Self(CallSignature::Plain(unsafe { signature_of(plain, form, explicit, count) }))),
             _ => None,
         }
     }
 }
 
-type Any = unsafe extern "C" fn();
+type AnyFn = unsafe extern "C" fn();
 
 /// # Safety
-/// `function` is one of this form, with an offset if `explicit`, and takes its count as C.
-unsafe fn of_form<C>(function: Any, form: Form, explicit: bool, count: C) -> Signature<C> {
-    // SAFETY: the caller's promise; functions of one form differ in the offset alone (MPI-4.0 section 14.4).
+/// `function` has this form, an offset if `explicit`, and C as the type of its count.
+unsafe fn signature_of<C>(function: AnyFn, form: AccessForm, explicit: bool, count: C) -> Signature<C> {
+    // SAFETY: as the caller guarantees; functions of one form differ in the offset only (MPI-4.0 section 14.4).
     unsafe {
         match (form, explicit) {
-            (Form::Nonblocking, true) => Signature::IAt(transmute::<Any, At<C, MPI_Request>>(function), count),
-            (Form::Nonblocking, false) => Signature::IHere(transmute::<Any, Here<C, MPI_Request>>(function), count),
-            (Form::Begin, true) => Signature::BeginAt(transmute::<Any, BeginAt<C>>(function), count),
-            (Form::Begin, false) => Signature::BeginHere(transmute::<Any, BeginHere<C>>(function), count),
-            (Form::Blocking | Form::End, true) => Signature::At(transmute::<Any, At<C, MPI_Status>>(function), count),
-            (Form::Blocking | Form::End, false) => {
-                Signature::Here(transmute::<Any, Here<C, MPI_Status>>(function), count)
+            (AccessForm::Nonblocking, true) => Signature::NonblockingExplicitOffset(
+                transmute::<AnyFn, ExplicitOffsetFn<C, MPI_Request>>(function),
+                count,
+            ),
+            (AccessForm::Nonblocking, false) => {
+                Signature::NonblockingFilePointer(transmute::<AnyFn, FilePointerFn<C, MPI_Request>>(function), count)
+            }
+            (AccessForm::Begin, true) => {
+                Signature::BeginExplicitOffset(transmute::<AnyFn, BeginExplicitOffsetFn<C>>(function), count)
+            }
+            (AccessForm::Begin, false) => {
+                Signature::BeginFilePointer(transmute::<AnyFn, BeginFilePointerFn<C>>(function), count)
+            }
+            (AccessForm::Blocking | AccessForm::End, true) => {
+                Signature::ExplicitOffset(transmute::<AnyFn, ExplicitOffsetFn<C, MPI_Status>>(function), count)
+            }
+            (AccessForm::Blocking | AccessForm::End, false) => {
+                Signature::FilePointer(transmute::<AnyFn, FilePointerFn<C, MPI_Status>>(function), count)
             }
         }
     }
 }
 
-/// A data access, ready to be made.
+/// A prepared data access.
 #[derive(Clone, Copy, Debug)]
 pub struct DataCall {
-    /// What is called.
+    /// The function.
     pub function: DataFunction,
-    /// The address that is given to it.
+    /// Address of the buffer.
     pub memory: *mut u8,
-    /// The type in memory.
+    /// Datatype in memory.
     pub datatype: TypeHandle,
-    /// For calls with an offset, in etypes of the view.
+    /// Offset in etypes of the view, for explicit offsets.
     pub offset: i64,
 }
 
 impl DataCall {
-    /// Makes the call. It fills in the status if it ends here, the request if it leaves one.
+    /// Issues the call. Sets the status if it completes the access, the request if it posts one.
     ///
     /// # Safety
-    /// The file is open and the type alive. All that the count of types touches from the address on is valid memory, readable
-    /// for a write, writable for a read and used by nobody else: until the call returns, or until the request is completed,
-    /// or, after a begin, until the call that ends it has returned.
+    /// The file is open, the type valid. All memory that the count of types touches is valid, readable for a write, writable for a read
+    /// and not otherwise used, until the call returns, its request is complete, or, after a begin, the end call has returned.
     #[inline]
-    pub unsafe fn make(&self, file: &File, status: &mut Status, request: &mut Request) -> Timed {
+    pub unsafe fn issue(&self, file: &FileHandle, status: &mut Status, request: &mut Request) -> TimedCall {
         match self.function.0 {
-            // SAFETY: the caller's promise, handed on.
-            Which::Plain(form) => unsafe { self.plain(form, file, status, request) },
+            // SAFETY: as the caller guarantees.
+            CallSignature::Plain(form) => unsafe { self.issue_with(form, file, status, request) },
             // SAFETY: as above.
-            Which::Large(form) => unsafe { self.plain(form, file, status, request) },
-            // SAFETY: as above; the memory is that of the begin.
-            Which::End(call) => unsafe { timed(|| call(file.handle(), self.memory.cast(), status.memory())) },
+            CallSignature::Large(form) => unsafe { self.issue_with(form, file, status, request) },
+            // SAFETY: as above; the memory is that of the begin call.
+            CallSignature::End(call) => unsafe {
+                time_call(|| call(file.handle(), self.memory.cast(), status.as_mut_ptr()))
+            },
         }
     }
 
     #[inline]
-    unsafe fn plain<C>(&self, form: Signature<C>, file: &File, status: &mut Status, request: &mut Request) -> Timed {
+    unsafe fn issue_with<C>(
+        &self,
+        form: Signature<C>,
+        file: &FileHandle,
+        status: &mut Status,
+        request: &mut Request,
+    ) -> TimedCall {
         let (file, at, memory, kind) = (file.handle(), self.offset, self.memory.cast::<c_void>(), self.datatype.0);
-        let (status, request) = (status.memory(), request.memory());
-        // SAFETY: functions of these forms; file, type and memory are as the caller of `make` promised.
+        let (status, request) = (status.as_mut_ptr(), request.as_mut_ptr());
+        // SAFETY: functions of these forms; file, type and memory are as the caller of `issue` guarantees.
         unsafe {
             match form {
-                Signature::At(call, count) => timed(|| call(file, at, memory, count, kind, status)),
-                Signature::Here(call, count) => timed(|| call(file, memory, count, kind, status)),
-                Signature::IAt(call, count) => timed(|| call(file, at, memory, count, kind, request)),
-                Signature::IHere(call, count) => timed(|| call(file, memory, count, kind, request)),
-                Signature::BeginAt(call, count) => timed(|| call(file, at, memory, count, kind)),
-                Signature::BeginHere(call, count) => timed(|| call(file, memory, count, kind)),
+                Signature::ExplicitOffset(call, count) => time_call(|| call(file, at, memory, count, kind, status)),
+                Signature::FilePointer(call, count) => time_call(|| call(file, memory, count, kind, status)),
+                Signature::NonblockingExplicitOffset(call, count) => {
+                    time_call(|| call(file, at, memory, count, kind, request))
+                }
+                Signature::NonblockingFilePointer(call, count) => {
+                    time_call(|| call(file, memory, count, kind, request))
+                }
+                Signature::BeginExplicitOffset(call, count) => time_call(|| call(file, at, memory, count, kind)),
+                Signature::BeginFilePointer(call, count) => time_call(|| call(file, memory, count, kind)),
             }
         }
     }
@@ -147,15 +172,15 @@ mod tests {
         let data = || Function::all().filter(|function| function.direction().is_some());
         assert_eq!(data().count(), shim::BEFF_DATA_FUNCTIONS as usize);
         for function in data() {
-            let plain = DataFunction::of(function, false, 7).unwrap();
-            assert_eq!(matches!(plain.0, Which::End(_)), function.name().ends_with("_end"), "{function:?}");
-            // Without a twin the plain one takes what it can.
-            assert!(DataFunction::of(function, true, 7).is_some());
+            let plain = DataFunction::new(function, false, 7).unwrap();
+            assert_eq!(matches!(plain.0, CallSignature::End(_)), function.name().ends_with("_end"), "{function:?}");
+            // Without a large-count variant the plain function is used if the count fits.
+            assert!(DataFunction::new(function, true, 7).is_some());
             let has_twin = constant!(shim::beff_data_function_c)[function as usize].is_some();
-            let beyond = DataFunction::of(function, true, 1 << 40);
-            assert_eq!(beyond.is_some(), has_twin || matches!(plain.0, Which::End(_)), "{function:?}");
-            assert_eq!(beyond.is_some_and(|f| matches!(f.0, Which::Large(_))), has_twin);
+            let beyond = DataFunction::new(function, true, 1 << 40);
+            assert_eq!(beyond.is_some(), has_twin || matches!(plain.0, CallSignature::End(_)), "{function:?}");
+            assert_eq!(beyond.is_some_and(|f| matches!(f.0, CallSignature::Large(_))), has_twin);
         }
-        assert!(DataFunction::of(Function::Open, false, 1).is_none());
+        assert!(DataFunction::new(Function::Open, false, 1).is_none());
     }
 }

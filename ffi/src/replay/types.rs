@@ -1,15 +1,15 @@
-//! Datatypes from trees, made when they are first needed and kept to the end.
+//! Datatypes from trees, constructed on first use and kept to the end.
 
 use std::ffi::{c_int, CString};
 
 use beff_trace::types::Distribution;
-use beff_trace::{Order, Type};
+use beff_trace::{ArrayOrder, Datatype};
 use mpi_sys::MPI_Datatype;
 
-use crate::error::{c_integer, check, refused, Result};
+use crate::error::{c_integer, check, rejection, Result};
 use crate::shim;
 
-/// A type of MPI. It is valid as long as the [`Types`] it comes from.
+/// A datatype, valid as long as the [`TypeTable`] that returned it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TypeHandle(pub(super) MPI_Datatype);
 
@@ -21,23 +21,23 @@ impl TypeHandle {
     }
 }
 
-/// What a type touches, as the library that will touch it says.
+/// Size and bounds of a type, as the library reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TypeBounds {
     /// Bytes of data.
     pub size_bytes: u64,
-    /// From one element to the next, in bytes.
+    /// Extent in bytes.
     pub extent_bytes: i64,
-    /// First byte of data, from the address (true lower bound).
+    /// True lower bound: first byte of data, relative to the address.
     pub first: i64,
-    /// Behind the last byte of data (true upper bound).
+    /// True upper bound: end of the data.
     pub end: i64,
 }
 
-impl Span {
-    /// What so many elements touch, as (first, end) from the address; None beyond 63 bits. Nothing, for no data.
+impl TypeBounds {
+    /// Byte range of `count` elements as (first, end) relative to the address, empty without data; None beyond 63 bits.
     #[must_use]
-    pub fn of(&self, count: u64) -> Option<(i64, i64)> {
+    pub fn byte_range(&self, count: u64) -> Option<(i64, i64)> {
         if count == 0 || self.size_bytes == 0 {
             return Some((0, 0));
         }
@@ -47,59 +47,64 @@ impl Span {
 }
 
 #[derive(Debug)]
-struct Made {
+struct ConstructedType {
     handle: MPI_Datatype,
-    /// Derived: committed when used by itself, and freed.
+    /// Derived: committed if used by itself, and freed.
     derived: bool,
-    span: Option<Span>,
+    bounds: Option<TypeBounds>,
 }
 
-/// The types of a dictionary.
+/// Types of a dictionary.
 #[derive(Debug)]
-pub struct Types {
-    trees: Vec<Type>,
-    made: Vec<Option<Made>>,
+pub struct TypeTable {
+    trees: Vec<Datatype>,
+    constructed: Vec<Option<ConstructedType>>,
 }
 
-impl Types {
-    /// Nothing is made yet.
+impl TypeTable {
+    /// Constructs nothing yet.
     #[must_use]
-    pub fn new(trees: Vec<Type>) -> Self {
-        let made = trees.iter().map(|_| None).collect();
-        Self { trees, made }
+    pub fn new(trees: Vec<Datatype>) -> Self {
+        let constructed = trees.iter().map(|_| None).collect();
+        Self { trees, constructed }
     }
 
-    /// The type of this number, made with all it is made of, and committed; and what it touches.
+    /// The type with this number, constructed with all its components and committed, and its bounds.
     ///
     /// # Errors
-    /// What MPI reports; MPI_ERR_TYPE for a number or a name that does not exist, for another size than was recorded, and for
-    /// numbers that this library has no constructor for.
-    pub fn ready(&mut self, number: u32) -> Result<(TypeHandle, Span)> {
-        if let Some(Made { handle, span: Some(span), .. }) = self.made.get(number as usize).and_then(Option::as_ref) {
+    /// Any MPI error; MPI_ERR_TYPE for an unknown number or name, a size that differs from the recording, or numbers without a
+    /// constructor in this library.
+    pub fn committed(&mut self, number: u32) -> Result<(TypeHandle, TypeBounds)> {
+        if let Some(ConstructedType { handle, bounds: Some(span), .. }) =
+            self.constructed.get(number as usize).and_then(Option::as_ref)
+        {
             return Ok((TypeHandle(*handle), *span));
         }
-        self.make_with_parts(number)?;
-        let Some(Some(made)) = self.made.get_mut(number as usize) else { return Err(unknown(number)) };
-        if made.derived {
-            // SAFETY: a derived type that is owned here.
-            check(unsafe { mpi_sys::MPI_Type_commit(&raw mut made.handle) })?;
+        self.construct_with_components(number)?;
+        let Some(Some(datatype)) = self.constructed.get_mut(number as usize) else { return Err(unknown_type(number)) };
+        if datatype.derived {
+            // SAFETY: a derived type owned here.
+            check(unsafe { mpi_sys::MPI_Type_commit(&raw mut datatype.handle) })?;
         }
-        let span = span_of(made.handle)?;
-        made.span = Some(span);
-        Ok((TypeHandle(made.handle), span))
+        let span = type_bounds(datatype.handle)?;
+        datatype.bounds = Some(span);
+        Ok((TypeHandle(datatype.handle), span))
     }
 
-    /// Makes a type and before it those it is made of. They stand in front of it, so ascending order is the order to make them in.
-    fn make_with_parts(&mut self, number: u32) -> Result<()> {
+    /// Constructs a type after its components. Components have lower numbers, so ascending order is the construction order.
+    fn construct_with_components(&mut self, number: u32) -> Result<()> {
         let (mut needed, mut next) = (vec![number], 0);
         while let Some(one) = needed.get(next).copied() {
             next += 1;
-            let tree = self.trees.get(one as usize).ok_or_else(|| unknown(one))?;
-            for part in parts(tree) {
+            let tree = self.trees.get(one as usize).ok_or_else(|| unknown_type(one))?;
+            for part in component_numbers(tree) {
                 if *part >= one {
-                    return Err(refused("MPI_ERR_TYPE", format!("type {one} is made of type {part} behind it")));
+                    return Err(rejection(
+                        "MPI_ERR_TYPE",
+                        format!("type {one} has the later type {part} as component"),
+                    ));
                 }
-                if self.made[*part as usize].is_none() {
+                if self.constructed[*part as usize].is_none() {
                     needed.push(*part);
                 }
             }
@@ -107,118 +112,122 @@ impl Types {
         needed.sort_unstable();
         needed.dedup();
         for one in needed {
-            if self.made[one as usize].is_none() {
-                let made = self.make(one)?;
-                self.made[one as usize] = Some(made);
+            if self.constructed[one as usize].is_none() {
+                let datatype = self.construct_type(one)?;
+                self.constructed[one as usize] = Some(datatype);
             }
         }
         Ok(())
     }
 
-    fn part(&self, number: u32) -> Result<MPI_Datatype> {
-        let made = self.made.get(number as usize).and_then(Option::as_ref);
-        made.map(|made| made.handle).ok_or_else(|| unknown(number))
+    fn component(&self, number: u32) -> Result<MPI_Datatype> {
+        let datatype = self.constructed.get(number as usize).and_then(Option::as_ref);
+        datatype.map(|datatype| datatype.handle).ok_or_else(|| unknown_type(number))
     }
 
-    /// Makes one whose parts are there.
-    fn make(&self, number: u32) -> Result<Made> {
+    /// Constructs a type whose components exist.
+    fn construct_type(&self, number: u32) -> Result<ConstructedType> {
         let tree = &self.trees[number as usize];
-        if let Type::Named { name, size_bytes, extent_bytes } = tree {
-            let handle = named(name)?;
-            let span = span_of(handle)?;
+        if let Datatype::Named { name, size_bytes, extent_bytes } = tree {
+            let handle = predefined_type(name)?;
+            let span = type_bounds(handle)?;
             if (span.size_bytes, span.extent_bytes) != (*size_bytes, *extent_bytes) {
                 let text = format!(
-                    "MPI_{name} has {} bytes in an extent of {} here, {size_bytes} in {extent_bytes} where it was recorded",
+                    "MPI_{name} has size {} and extent {} here, but {size_bytes} and {extent_bytes} in the recording",
                     span.size_bytes, span.extent_bytes
                 );
-                return Err(refused("MPI_ERR_TYPE", text));
+                return Err(rejection("MPI_ERR_TYPE", text));
             }
-            return Ok(Made { handle, derived: false, span: None });
+            return Ok(ConstructedType { handle, derived: false, bounds: None });
         }
         let mut handle = constant!(shim::beff_datatype_null);
-        let code = self.construct(tree, &mut handle)?;
+        let code = self.call_constructor(tree, &mut handle)?;
         if code < 0 {
-            let text = format!("type {number} needs large counts, which this MPI library does not have (MPI-4.0)");
-            return Err(refused("MPI_ERR_TYPE", text));
+            let text = format!("type {number} needs large counts, which this MPI library lacks (MPI-4.0)");
+            return Err(rejection("MPI_ERR_TYPE", text));
         }
         check(code)?;
-        Ok(Made { handle, derived: true, span: None })
+        Ok(ConstructedType { handle, derived: true, bounds: None })
     }
 
-    /// Calls the constructor of a derived type. The code of MPI; -1 if this library has none for so large numbers.
-    fn construct(&self, tree: &Type, into: *mut MPI_Datatype) -> Result<c_int> {
-        let (n, ns) = (number, numbers);
-        // SAFETY (all calls): arrays are as long as the count that is told, checked by `equal`; parts are alive; one handle is
-        // written. The shim copies the numbers.
+    /// Calls the constructor of a derived type. Returns the code of MPI, or -1 without a constructor for such large numbers.
+    fn call_constructor(&self, tree: &Datatype, into: *mut MPI_Datatype) -> Result<c_int> {
+        let (n, ns) = (to_i64, to_i64_list);
+        // SAFETY (all calls): arrays have `count` elements, checked by `common_length`; components are valid; one handle is written. The
+        // shim copies the numbers.
         Ok(match tree {
-            Type::Named { .. } => return Err(refused("MPI_ERR_TYPE", "a predefined type is not constructed".into())),
+            Datatype::Named { .. } => {
+                return Err(rejection("MPI_ERR_TYPE", "a predefined type is not constructed".into()))
+            }
             // SAFETY: as above.
-            Type::Contiguous { count, of } => unsafe { shim::beff_type_contiguous(n(*count)?, self.part(*of)?, into) },
-            // SAFETY: as above.
-            Type::Vector { count, block, stride, of } => unsafe {
-                shim::beff_type_vector(n(*count)?, n(*block)?, *stride, self.part(*of)?, into)
+            Datatype::Contiguous { count, of } => unsafe {
+                shim::beff_type_contiguous(n(*count)?, self.component(*of)?, into)
             },
             // SAFETY: as above.
-            Type::Hvector { count, block, stride_bytes, of } => unsafe {
-                shim::beff_type_hvector(n(*count)?, n(*block)?, *stride_bytes, self.part(*of)?, into)
+            Datatype::Vector { count, block, stride, of } => unsafe {
+                shim::beff_type_vector(n(*count)?, n(*block)?, *stride, self.component(*of)?, into)
             },
-            Type::Indexed { blocks, displacements, of } => {
-                let (count, blocks) = (equal(&[blocks.len(), displacements.len()])?, ns(blocks)?);
-                let of = self.part(*of)?;
+            // SAFETY: as above.
+            Datatype::Hvector { count, block, stride_bytes, of } => unsafe {
+                shim::beff_type_hvector(n(*count)?, n(*block)?, *stride_bytes, self.component(*of)?, into)
+            },
+            Datatype::Indexed { blocks, displacements, of } => {
+                let (count, blocks) = (common_length(&[blocks.len(), displacements.len()])?, ns(blocks)?);
+                let of = self.component(*of)?;
                 // SAFETY: as above.
                 unsafe { shim::beff_type_indexed(count, blocks.as_ptr(), displacements.as_ptr(), of, into) }
             }
-            Type::Hindexed { blocks, displacements_bytes: places, of } => {
-                let (count, blocks) = (equal(&[blocks.len(), places.len()])?, ns(blocks)?);
-                let of = self.part(*of)?;
+            Datatype::Hindexed { blocks, displacements_bytes: places, of } => {
+                let (count, blocks) = (common_length(&[blocks.len(), places.len()])?, ns(blocks)?);
+                let of = self.component(*of)?;
                 // SAFETY: as above.
                 unsafe { shim::beff_type_hindexed(count, blocks.as_ptr(), places.as_ptr(), of, into) }
             }
-            Type::IndexedBlock { block, displacements, of } => {
-                let (count, of) = (equal(&[displacements.len()])?, self.part(*of)?);
+            Datatype::IndexedBlock { block, displacements, of } => {
+                let (count, of) = (common_length(&[displacements.len()])?, self.component(*of)?);
                 // SAFETY: as above.
                 unsafe { shim::beff_type_indexed_block(count, n(*block)?, displacements.as_ptr(), of, into) }
             }
-            Type::HindexedBlock { block, displacements_bytes: places, of } => {
-                let (count, of) = (equal(&[places.len()])?, self.part(*of)?);
+            Datatype::HindexedBlock { block, displacements_bytes: places, of } => {
+                let (count, of) = (common_length(&[places.len()])?, self.component(*of)?);
                 // SAFETY: as above.
                 unsafe { shim::beff_type_hindexed_block(count, n(*block)?, places.as_ptr(), of, into) }
             }
-            Type::Struct { blocks, displacements_bytes: places, of } => {
-                let (count, blocks) = (equal(&[blocks.len(), places.len(), of.len()])?, ns(blocks)?);
-                let of: Vec<_> = of.iter().map(|part| self.part(*part)).collect::<Result<_>>()?;
+            Datatype::Struct { blocks, displacements_bytes: places, of } => {
+                let (count, blocks) = (common_length(&[blocks.len(), places.len(), of.len()])?, ns(blocks)?);
+                let of: Vec<_> = of.iter().map(|part| self.component(*part)).collect::<Result<_>>()?;
                 // SAFETY: as above.
                 unsafe { shim::beff_type_struct(count, blocks.as_ptr(), places.as_ptr(), of.as_ptr(), into) }
             }
-            Type::Resized { lower_bound_bytes, extent_bytes, of } => {
+            Datatype::Resized { lower_bound_bytes, extent_bytes, of } => {
                 let (low, extent) = (*lower_bound_bytes as mpi_sys::MPI_Aint, *extent_bytes as mpi_sys::MPI_Aint);
                 // SAFETY: as above.
-                unsafe { mpi_sys::MPI_Type_create_resized(self.part(*of)?, low, extent, into) }
+                unsafe { mpi_sys::MPI_Type_create_resized(self.component(*of)?, low, extent, into) }
             }
-            Type::Subarray { .. } | Type::Darray { .. } => return self.construct_array(tree, into),
+            Datatype::Subarray { .. } | Datatype::Darray { .. } => return self.call_array_constructor(tree, into),
         })
     }
 
-    fn construct_array(&self, tree: &Type, into: *mut MPI_Datatype) -> Result<c_int> {
+    fn call_array_constructor(&self, tree: &Datatype, into: *mut MPI_Datatype) -> Result<c_int> {
         match tree {
-            Type::Subarray { sizes, subsizes, starts, order, of } => {
+            Datatype::Subarray { sizes, subsizes, starts, order, of } => {
                 let dimensions = dimensions(&[sizes.len(), subsizes.len(), starts.len()])?;
-                let (sizes, subsizes, starts) = (numbers(sizes)?, numbers(subsizes)?, numbers(starts)?);
-                let (a, b, c, of) = (sizes.as_ptr(), subsizes.as_ptr(), starts.as_ptr(), self.part(*of)?);
-                // SAFETY: three arrays of as many numbers as there are dimensions; the part is alive; one handle is written.
-                Ok(unsafe { shim::beff_type_subarray(dimensions, a, b, c, order_of(*order), of, into) })
+                let (sizes, subsizes, starts) = (to_i64_list(sizes)?, to_i64_list(subsizes)?, to_i64_list(starts)?);
+                let (a, b, c, of) = (sizes.as_ptr(), subsizes.as_ptr(), starts.as_ptr(), self.component(*of)?);
+                // SAFETY: three arrays of `dimensions` numbers; the component is valid; one handle is written.
+                Ok(unsafe { shim::beff_type_subarray(dimensions, a, b, c, mpi_order(*order), of, into) })
             }
-            Type::Darray { ranks, rank, sizes, distributions, arguments, grid, order, of } => {
+            Datatype::Darray { ranks, rank, sizes, distributions, arguments, grid, order, of } => {
                 let dimensions = dimensions(&[sizes.len(), distributions.len(), arguments.len(), grid.len()])?;
                 let (ranks, rank) = (c_integer(*ranks, "MPI_ERR_ARG")?, c_integer(*rank, "MPI_ERR_ARG")?);
-                let sizes = numbers(sizes)?;
-                let how: Vec<_> = distributions.iter().map(|one| distribution(*one)).collect();
+                let sizes = to_i64_list(sizes)?;
+                let how: Vec<_> = distributions.iter().map(|one| mpi_distribution(*one)).collect();
                 let default = constant!(shim::beff_distribute_dflt_darg);
                 let argument = |one: &Option<u64>| one.map_or(Ok(default), |one| c_integer(one, "MPI_ERR_ARG"));
                 let arguments: Vec<_> = arguments.iter().map(argument).collect::<Result<_>>()?;
                 let grid: Vec<_> = grid.iter().map(|one| c_integer(*one, "MPI_ERR_ARG")).collect::<Result<_>>()?;
-                let (order, of) = (order_of(*order), self.part(*of)?);
-                // SAFETY: four arrays of as many numbers as there are dimensions; the part is alive; one handle is written.
+                let (order, of) = (mpi_order(*order), self.component(*of)?);
+                // SAFETY: four arrays of `dimensions` numbers; the component is valid; one handle is written.
                 Ok(unsafe {
                     shim::beff_type_darray(
                         ranks,
@@ -234,69 +243,69 @@ impl Types {
                     )
                 })
             }
-            _ => Err(refused("MPI_ERR_TYPE", "no type of an array".into())),
+            _ => Err(rejection("MPI_ERR_TYPE", "not an array type".into())),
         }
     }
 }
 
-impl Drop for Types {
+impl Drop for TypeTable {
     fn drop(&mut self) {
-        for made in self.made.iter_mut().flatten().filter(|made| made.derived) {
-            // SAFETY: a derived type that is owned here, freed once; MPI keeps what pending operations need.
-            unsafe { mpi_sys::MPI_Type_free(&raw mut made.handle) };
+        for datatype in self.constructed.iter_mut().flatten().filter(|datatype| datatype.derived) {
+            // SAFETY: a derived type owned here, freed once; MPI keeps what pending operations need.
+            unsafe { mpi_sys::MPI_Type_free(&raw mut datatype.handle) };
         }
     }
 }
 
-fn unknown(number: u32) -> crate::MpiError {
-    refused("MPI_ERR_TYPE", format!("there is no type {number}"))
+fn unknown_type(number: u32) -> crate::MpiError {
+    rejection("MPI_ERR_TYPE", format!("type {number} does not exist"))
 }
 
-fn parts(tree: &Type) -> &[u32] {
+fn component_numbers(tree: &Datatype) -> &[u32] {
     match tree {
-        Type::Named { .. } => &[],
-        Type::Struct { of, .. } => of,
-        Type::Contiguous { of, .. }
-        | Type::Vector { of, .. }
-        | Type::Hvector { of, .. }
-        | Type::Indexed { of, .. }
-        | Type::Hindexed { of, .. }
-        | Type::IndexedBlock { of, .. }
-        | Type::HindexedBlock { of, .. }
-        | Type::Subarray { of, .. }
-        | Type::Darray { of, .. }
-        | Type::Resized { of, .. } => std::slice::from_ref(of),
+        Datatype::Named { .. } => &[],
+        Datatype::Struct { of, .. } => of,
+        Datatype::Contiguous { of, .. }
+        | Datatype::Vector { of, .. }
+        | Datatype::Hvector { of, .. }
+        | Datatype::Indexed { of, .. }
+        | Datatype::Hindexed { of, .. }
+        | Datatype::IndexedBlock { of, .. }
+        | Datatype::HindexedBlock { of, .. }
+        | Datatype::Subarray { of, .. }
+        | Datatype::Darray { of, .. }
+        | Datatype::Resized { of, .. } => std::slice::from_ref(of),
     }
 }
 
-fn number(value: u64) -> Result<i64> {
-    i64::try_from(value).map_err(|_| refused("MPI_ERR_COUNT", format!("{value} is beyond 63 bits")))
+fn to_i64(value: u64) -> Result<i64> {
+    i64::try_from(value).map_err(|_| rejection("MPI_ERR_COUNT", format!("{value} exceeds 63 bits")))
 }
 
-fn numbers(values: &[u64]) -> Result<Vec<i64>> {
-    values.iter().map(|value| number(*value)).collect()
+fn to_i64_list(values: &[u64]) -> Result<Vec<i64>> {
+    values.iter().map(|value| to_i64(*value)).collect()
 }
 
-/// The length that all of the arrays have.
-fn equal(lengths: &[usize]) -> Result<i64> {
+/// The common length of the arrays.
+fn common_length(lengths: &[usize]) -> Result<i64> {
     match lengths {
-        [first, others @ ..] if others.iter().all(|other| other == first) => number(*first as u64),
-        _ => Err(refused("MPI_ERR_ARG", format!("arrays of a type have {lengths:?} elements"))),
+        [first, others @ ..] if others.iter().all(|other| other == first) => to_i64(*first as u64),
+        _ => Err(rejection("MPI_ERR_ARG", format!("the arrays of a type have different lengths: {lengths:?}"))),
     }
 }
 
 fn dimensions(lengths: &[usize]) -> Result<c_int> {
-    c_integer(equal(lengths)?.unsigned_abs(), "MPI_ERR_ARG")
+    c_integer(common_length(lengths)?.unsigned_abs(), "MPI_ERR_ARG")
 }
 
-fn order_of(order: Order) -> c_int {
+fn mpi_order(order: ArrayOrder) -> c_int {
     match order {
-        Order::C => constant!(shim::beff_order_c),
-        Order::Fortran => constant!(shim::beff_order_fortran),
+        ArrayOrder::C => constant!(shim::beff_order_c),
+        ArrayOrder::Fortran => constant!(shim::beff_order_fortran),
     }
 }
 
-fn distribution(how: Distribution) -> c_int {
+fn mpi_distribution(how: Distribution) -> c_int {
     match how {
         Distribution::None => constant!(shim::beff_distribute_none),
         Distribution::Block => constant!(shim::beff_distribute_block),
@@ -304,15 +313,15 @@ fn distribution(how: Distribution) -> c_int {
     }
 }
 
-/// A predefined type by its name without `MPI_`, also `F90_REAL(p,r)` and its like.
-fn named(name: &str) -> Result<MPI_Datatype> {
-    let none = || refused("MPI_ERR_TYPE", format!("this MPI library has no type MPI_{name}"));
+/// A predefined type by its name without `MPI_`, including `F90_REAL(p,r)` etc.
+fn predefined_type(name: &str) -> Result<MPI_Datatype> {
+    let none = || rejection("MPI_ERR_TYPE", format!("this MPI library has no type MPI_{name}"));
     let null = constant!(shim::beff_datatype_null);
     let handle = match name.strip_prefix("F90_") {
-        Some(fortran) => of_fortran(fortran).ok_or_else(none)??,
+        Some(fortran) => fortran_type(fortran).ok_or_else(none)??,
         None => {
             let text = CString::new(name).map_err(|_| none())?;
-            // SAFETY: a C string; the shim compares it with those it knows.
+            // SAFETY: a C string; the shim compares it with known names.
             unsafe { shim::beff_named_type(text.as_ptr()) }
         }
     };
@@ -322,24 +331,24 @@ fn named(name: &str) -> Result<MPI_Datatype> {
     Ok(handle)
 }
 
-/// `REAL(p,r)`, `COMPLEX(p,r)`, `INTEGER(r)`; None if it is none of them.
-fn of_fortran(name: &str) -> Option<Result<MPI_Datatype>> {
+/// Type for `REAL(p,r)`, `COMPLEX(p,r)`, `INTEGER(r)`; None for other names.
+fn fortran_type(name: &str) -> Option<Result<MPI_Datatype>> {
     let (kind, arguments) = name.strip_suffix(')')?.split_once('(')?;
     let arguments: Vec<c_int> = arguments.split(',').map(|one| one.trim().parse().ok()).collect::<Option<_>>()?;
-    let mut made = constant!(shim::beff_datatype_null);
-    // SAFETY: integers; one handle is written. What comes back is predefined and never freed.
+    let mut datatype = constant!(shim::beff_datatype_null);
+    // SAFETY: integers; one handle is written. The type is predefined and never freed.
     let code = unsafe {
         match (kind, arguments.as_slice()) {
-            ("REAL", [p, r]) => mpi_sys::MPI_Type_create_f90_real(*p, *r, &raw mut made),
-            ("COMPLEX", [p, r]) => mpi_sys::MPI_Type_create_f90_complex(*p, *r, &raw mut made),
-            ("INTEGER", [r]) => mpi_sys::MPI_Type_create_f90_integer(*r, &raw mut made),
+            ("REAL", [p, r]) => mpi_sys::MPI_Type_create_f90_real(*p, *r, &raw mut datatype),
+            ("COMPLEX", [p, r]) => mpi_sys::MPI_Type_create_f90_complex(*p, *r, &raw mut datatype),
+            ("INTEGER", [r]) => mpi_sys::MPI_Type_create_f90_integer(*r, &raw mut datatype),
             _ => return None,
         }
     };
-    Some(check(code).map(|()| made))
+    Some(check(code).map(|()| datatype))
 }
 
-fn span_of(handle: MPI_Datatype) -> Result<Span> {
+fn type_bounds(handle: MPI_Datatype) -> Result<TypeBounds> {
     let (mut size, mut low, mut extent, mut first, mut true_extent) = (0, 0, 0, 0, 0);
     // SAFETY: a valid type; numbers are written.
     unsafe {
@@ -348,14 +357,14 @@ fn span_of(handle: MPI_Datatype) -> Result<Span> {
         check(mpi_sys::MPI_Type_get_true_extent_x(handle, &raw mut first, &raw mut true_extent))?;
     }
     let size_bytes = u64::try_from(size)
-        .map_err(|_| refused("MPI_ERR_TYPE", "the size of a type is beyond what the library can tell".into()))?;
+        .map_err(|_| rejection("MPI_ERR_TYPE", "the library cannot represent the size of a type".into()))?;
     let end = i64::checked_add(first, true_extent)
-        .ok_or_else(|| refused("MPI_ERR_TYPE", "a type reaches beyond 63 bits".into()))?;
-    Ok(Span { size_bytes, extent_bytes: extent, first, end })
+        .ok_or_else(|| rejection("MPI_ERR_TYPE", "the bounds of a type exceed 63 bits".into()))?;
+    Ok(TypeBounds { size_bytes, extent_bytes: extent, first, end })
 }
 
-/// Frees a type that the library handed out, if it is no predefined one.
-pub(super) fn free_answer(mut handle: MPI_Datatype) {
+/// Frees a type returned by the library unless it is predefined.
+pub(super) fn free_returned_type(mut handle: MPI_Datatype) {
     if handle == constant!(shim::beff_datatype_null) {
         return;
     }
@@ -364,9 +373,9 @@ pub(super) fn free_answer(mut handle: MPI_Datatype) {
     let code = unsafe {
         mpi_sys::MPI_Type_get_envelope(handle, &raw mut integers, &raw mut addresses, &raw mut types, &raw mut combiner)
     };
-    // Types of Fortran by precision have a combiner of their own, no parts, and cannot be freed.
+    // Fortran types by precision have combiners of their own and no components, and cannot be freed.
     if code == 0 && combiner != constant!(shim::beff_combiner_named) && types > 0 {
-        // SAFETY: a reference of our own to a derived type, given back once.
+        // SAFETY: a reference to a derived type owned here, released once.
         unsafe { mpi_sys::MPI_Type_free(&raw mut handle) };
     }
 }

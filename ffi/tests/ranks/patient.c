@@ -1,18 +1,18 @@
-/* Loaded into the ranks of tests before their MPI: whoever waits in vain sleeps for a moment.
+/* Preloaded into the ranks of tests before their MPI: lets waiting ranks sleep briefly.
  *
- * Tests start more ranks than there are cores, several programs at once, on machines with other work. MPICH polls UCX and
- * never gives up the core: a barrier of 4 ranks on 2 cores takes 20 ms, since each turn of it waits for the time slice of who
- * polls. With this it takes 0.3 ms. Yielding alone is faster on an idle machine (12 us), but who yields beside a busy
- * program gets a time slice for each poll (8 ms); who slept is served first. */
+ * Tests start more ranks than there are cores, several programs at once, on loaded machines. MPICH polls UCX and never yields the
+ * core: a barrier of 4 ranks on 2 cores takes 20 ms, because each of its steps waits for the time slice of a polling rank. With
+ * this library it takes 0.3 ms. Yielding alone is faster on an idle machine (12 us), but next to a busy program each poll then
+ * takes a time slice (8 ms); ranks that slept are scheduled first. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sys/prctl.h>
 #include <time.h>
 
-enum { POLLS = 300 }; /* in vain before it sleeps: about 0.03 ms */
+enum { POLLS = 300 }; /* unsuccessful polls before a sleep: about 0.03 ms */
 static int in_vain;
 
-/* Open MPI calls it after each poll in vain, if it is told to yield. */
+/* Open MPI calls it after each unsuccessful poll if it is configured to yield. */
 int sched_yield(void) {
     if (++in_vain < POLLS) return 0;
     in_vain = 0;

@@ -1,4 +1,4 @@
-//! Ranks of tests that wait sleep instead of keeping their core busy: see `patient.c`. Never for measurements.
+//! Lets waiting ranks of tests sleep instead of occupying a core: see `patient.c`. Never for measurements.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,24 +16,23 @@ pub fn patient(command: &mut Command) {
     command.env("LD_PRELOAD", library());
 }
 
-/// Open MPI keeps the files of a job below a directory of the host and the user, which it removes when the last job ends:
-/// another job that begins in this moment finds it there, then gone, and ends. With a directory of its own for each launch
-/// nobody removes what another one needs.
+/// Open MPI keeps the files of a job below a directory per host and user, which the last job removes, so that a starting job may lose it
+/// and end. A directory per launch avoids this.
 pub fn own_sessions(command: &mut Command, directory: &Path) {
     for name in ["OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base"] {
         command.env(name, directory); // Open MPI 4, 5
     }
 }
 
-/// `patient.c` as a library, made by the first test that needs it.
+/// `patient.c` as a library, built by the first test that needs it.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| library_of("patient", SOURCE))
 }
 
-/// The library that `cc` makes of `source`; made once for each text.
+/// The library built by `cc` from `source`, once for each text.
 pub fn library_of(name: &str, source: &str) -> PathBuf {
-    build(name, source).unwrap_or_else(|e| panic!("cc cannot make a library of {name}.c: {e}"))
+    build(name, source).unwrap_or_else(|e| panic!("cc cannot build a library from {name}.c: {e}"))
 }
 
 fn build(name: &str, source: &str) -> Result<PathBuf, Error> {
@@ -44,10 +43,10 @@ fn build(name: &str, source: &str) -> Result<PathBuf, Error> {
     if library.exists() {
         return Ok(library);
     }
-    // Several tests and test programs may be here at once: each makes its own, and whole ones replace each other.
+    // Concurrent tests and test programs each build their own, and rename it atomically.
     static MADE: AtomicU32 = AtomicU32::new(0);
-    let made = MADE.fetch_add(1, Ordering::Relaxed);
-    let own = directory.join(format!("{name}-{}-{made}.so", std::process::id()));
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let own = directory.join(format!("{name}-{}-{number}.so", std::process::id()));
     let mut cc = Command::new("cc");
     cc.args(["-O2", "-shared", "-fPIC", "-x", "c", "-", "-ldl", "-o"]).arg(&own);
     let mut child = cc.stdin(Stdio::piped()).spawn()?;

@@ -1,4 +1,4 @@
-//! Compiles the programs of tests/profile, runs them with and without the profiler, and writes what was recorded as they do.
+//! Compiles the programs of tests/profile, runs them with and without the profiler, and prints recorded calls in their format.
 #![allow(dead_code)] // every test uses a part
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -8,15 +8,15 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use beff_trace::raw::{Event, ProcessFile};
-use beff_trace::{Amode, Call, End, Order, Type};
+use beff_trace::{Amode, ArrayOrder, Call, Datatype, RecordingStatus};
 
 use patient::own_sessions;
 
 #[path = "../../../ffi/tests/ranks/patient.rs"]
 mod patient;
 
-/// The library to preload: BEFF_PROFILER. Cargo does not build it for tests, because nothing links it: without the variable they do, in
-/// their own profile.
+/// The library to preload: BEFF_PROFILER. Cargo does not build it for tests, because nothing links it: without the variable the tests
+/// build it, in their own profile.
 pub fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     if let Some(library) = std::env::var_os("BEFF_PROFILER") {
@@ -33,23 +33,22 @@ pub fn library() -> PathBuf {
             let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
             cargo.args(["build", "--quiet", "--offline", "-p", "beff-profiler", "--profile", profile, "--target-dir"]);
             let status = cargo.arg(target.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
-            assert!(status.success(), "the library is not built");
+            assert!(status.success(), "the library cannot be built");
             target.join("libbeff_profiler.so")
         })
         .clone()
 }
 
-/// Where the sources of the programs are.
+/// Path of a program's source.
 pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/profile").join(name)
 }
 
-/// The compiler wrapper of C.
 pub fn mpicc() -> String {
     std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into())
 }
 
-/// Compiles a program into `dir`; None if there is no compiler for Fortran.
+/// Compiles a program into `dir`; None without a Fortran compiler.
 pub fn compile(dir: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
     let program = dir.join(name.replace('.', "_"));
     let c = mpicc();
@@ -57,7 +56,7 @@ pub fn compile(dir: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
     let compiler = if fortran { c.replace("mpicc", "mpifort") } else { c };
     let mut command = Command::new(&compiler);
     if fortran {
-        // Buffers of two kinds go to one procedure without an interface.
+        // Buffers of two types are passed to one procedure without an interface.
         command.arg("-fallow-argument-mismatch").arg("-J").arg(dir);
     } else {
         command.args(["-O1", "-Wno-stringop-overflow", "-pthread"]);
@@ -76,15 +75,15 @@ pub fn compile(dir: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
     }
 }
 
-/// What a run left.
+/// Results of a run.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct ProgramRun {
     pub code: Option<i32>,
-    /// Sorted: the launcher mixes the ranks.
+    /// Sorted, because the launcher mixes the ranks.
     pub stdout: Vec<String>,
-    /// Sorted, numbers of jobs and processes left out.
+    /// Sorted, without numbers of jobs and processes.
     pub stderr: Vec<String>,
-    /// Files it made, by name.
+    /// Created files, by name.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -100,19 +99,19 @@ fn lines(bytes: &[u8], numbers: bool) -> Vec<String> {
 }
 
 /// All letters, sorted.
-pub fn letters(lines: &[String]) -> String {
+pub fn sorted_letters(lines: &[String]) -> String {
     let mut all: Vec<char> = lines.concat().chars().collect();
     all.sort_unstable();
     all.into_iter().collect()
 }
 
 /// A program and the directories of its runs.
-pub struct Scene {
+pub struct TestProgram {
     pub dir: tempfile::TempDir,
     pub program: PathBuf,
 }
 
-impl Scene {
+impl TestProgram {
     /// Compiles a program.
     pub fn new(name: &str, options: &[&str]) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
@@ -124,8 +123,8 @@ impl Scene {
         self.dir.path().join(name)
     }
 
-    /// Runs the program as `program EXPECTED-DIR DATA-DIR arguments`, with these variables for the ranks alone.
-    pub fn run(&self, ranks: u32, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
+    /// Runs the program as `program EXPECTED-DIR DATA-DIR arguments`; the variables are set for the ranks only.
+    pub fn run(&self, ranks: u32, variables: &[(&str, &str)], arguments: &[&str]) -> ProgramRun {
         let data = self.path("data");
         let _ = std::fs::remove_dir_all(&data);
         std::fs::create_dir(&data).unwrap();
@@ -140,7 +139,7 @@ impl Scene {
             let path = entry.unwrap().path();
             (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())
         });
-        Run {
+        ProgramRun {
             code: output.status.code(),
             stdout: lines(&output.stdout, true),
             stderr: lines(&output.stderr, false),
@@ -149,7 +148,7 @@ impl Scene {
     }
 
     /// Runs it under the profiler; the files of the ranks are in `profile`.
-    pub fn record(&self, ranks: u32, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
+    pub fn record(&self, ranks: u32, variables: &[(&str, &str)], arguments: &[&str]) -> ProgramRun {
         let profile = self.path("profile");
         let _ = std::fs::remove_dir_all(&profile);
         std::fs::create_dir(&profile).unwrap();
@@ -165,45 +164,45 @@ impl Scene {
         ProcessFile::open(&self.path("profile").join(format!("rank-{rank}.beff"))).unwrap()
     }
 
-    /// What the program said of its calls.
+    /// The calls as logged by the program.
     pub fn expected(&self, rank: u32) -> Vec<String> {
         let text = std::fs::read_to_string(self.path(&format!("expected-{rank}"))).unwrap();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Runs without and with the profiler: the program must not see it, and what was recorded must be what the program says.
+    /// Runs without and with the profiler: the program must be unaffected, and the recorded calls equal those that it logs.
     pub fn check(&self, ranks: u32, arguments: &[&str]) {
         let bare = self.run(ranks, &[], arguments);
         let recorded = self.record(ranks, &[], arguments);
         assert_eq!((recorded.code, &recorded.stderr), (bare.code, &bare.stderr));
-        // The launcher may put the line of one rank into that of another.
-        assert_eq!(letters(&recorded.stdout), letters(&bare.stdout));
+        // The launcher may insert the line of one rank into that of another.
+        assert_eq!(sorted_letters(&recorded.stdout), sorted_letters(&bare.stdout));
         assert!(recorded.files == bare.files, "the files differ");
         for rank in 0..ranks {
             let file = self.file(rank);
-            assert_eq!(file.head().end, End::Complete);
+            assert_eq!(file.head().end, RecordingStatus::Complete);
             assert_eq!((file.head().rank, file.head().ranks), (rank, ranks));
             let recorded = text(&file);
             let expected = self.expected(rank);
             let at =
                 recorded.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(recorded.len().min(expected.len()));
             assert_eq!(recorded.get(at), expected.get(at), "rank {rank}, call {at} of {}", expected.len());
-            assert!(at > 0, "nothing was called");
+            assert!(at > 0, "no call was recorded");
         }
     }
 }
 
-/// Dictionaries as far as they were read.
+/// Dictionary entries read so far.
 #[derive(Default)]
-pub struct Tables {
-    pub types: BTreeMap<u32, Type>,
+pub struct Dictionaries {
+    pub types: BTreeMap<u32, Datatype>,
     pub comms: BTreeMap<u32, Vec<u32>>,
     pub infos: BTreeMap<u32, Vec<(String, String)>>,
 }
 
-/// The calls between the begin and the end of MPI, as the programs write them.
+/// The calls between initialization and finalization of MPI, in the format of the programs.
 pub fn text(file: &ProcessFile) -> Vec<String> {
-    let mut tables = Tables::default();
+    let mut tables = Dictionaries::default();
     let mut lines = Vec::new();
     let mut last_ns = 0;
     for event in file.events() {
@@ -211,9 +210,9 @@ pub fn text(file: &ProcessFile) -> Vec<String> {
             Event::Type { id, datatype } => assert!(tables.types.insert(id, datatype).is_none()),
             Event::Comm { id, ranks } => assert!(tables.comms.insert(id, ranks).is_none()),
             Event::Info { id, pairs } => assert!(tables.infos.insert(id, pairs).is_none()),
-            // Whatever the scratch directory is on.
+            // Any file system type of the scratch directory.
             Event::Storage { fs_type, .. } => assert!(!fs_type.is_empty()),
-            Event::Gone { path } => lines.push(format!("gone {path}")),
+            Event::Removed { path } => lines.push(format!("gone {path}")),
             Event::Call(call) => {
                 assert!(call.begin_ns >= last_ns && call.end_ns >= call.begin_ns, "{call:?} after {last_ns}");
                 last_ns = call.begin_ns;
@@ -228,8 +227,8 @@ pub fn text(file: &ProcessFile) -> Vec<String> {
     lines
 }
 
-fn line(call: &Call, tables: &Tables) -> String {
-    let mut words = vec![format!("{}{}", call.function.name(), if call.large { "_c" } else { "" })];
+fn line(call: &Call, tables: &Dictionaries) -> String {
+    let mut words = vec![format!("{}{}", call.function.name(), if call.large_count { "_c" } else { "" })];
     let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name}={value}")));
     let datatype = |id: Option<u32>| id.map(|id| tree(id, tables));
     add("thread", (call.thread > 0).then(|| call.thread.to_string()));
@@ -256,7 +255,7 @@ fn line(call: &Call, tables: &Tables) -> String {
     add("flag", call.flag.map(|flag| u8::from(flag).to_string()));
     for (name, id) in [("info", call.info), ("granted", call.granted)] {
         words.extend(id.map(|id| {
-            assert!(tables.infos.contains_key(&id), "info {id} before it is told");
+            assert!(tables.infos.contains_key(&id), "info {id} is not defined yet");
             name.to_owned()
         }));
     }
@@ -276,38 +275,38 @@ fn join<T: ToString>(list: impl Iterator<Item = T>) -> String {
 }
 
 /// A type as a tree on one line.
-pub fn tree(id: u32, tables: &Tables) -> String {
+pub fn tree(id: u32, tables: &Dictionaries) -> String {
     let of = |id: &u32| tree(*id, tables);
     let all = |ids: &[u32]| ids.iter().map(|id| tree(*id, tables)).collect::<Vec<_>>().join(",");
-    let order = |order: &Order| if *order == Order::C { "c" } else { "fortran" };
+    let order = |order: &ArrayOrder| if *order == ArrayOrder::C { "c" } else { "fortran" };
     let l = |list: &[u64]| join(list.iter());
     let s = |list: &[i64]| join(list.iter());
-    match tables.types.get(&id).unwrap_or_else(|| panic!("type {id} before it is told")) {
-        Type::Named { name, .. } => name.clone(),
-        Type::Contiguous { count, of: t } => format!("contiguous({count};{})", of(t)),
-        Type::Vector { count, block, stride, of: t } => format!("vector({count};{block};{stride};{})", of(t)),
-        Type::Hvector { count, block, stride_bytes, of: t } => {
+    match tables.types.get(&id).unwrap_or_else(|| panic!("type {id} is not defined yet")) {
+        Datatype::Named { name, .. } => name.clone(),
+        Datatype::Contiguous { count, of: t } => format!("contiguous({count};{})", of(t)),
+        Datatype::Vector { count, block, stride, of: t } => format!("vector({count};{block};{stride};{})", of(t)),
+        Datatype::Hvector { count, block, stride_bytes, of: t } => {
             format!("hvector({count};{block};{stride_bytes};{})", of(t))
         }
-        Type::Indexed { blocks, displacements, of: t } => {
+        Datatype::Indexed { blocks, displacements, of: t } => {
             format!("indexed({};{};{})", l(blocks), s(displacements), of(t))
         }
-        Type::Hindexed { blocks, displacements_bytes, of: t } => {
+        Datatype::Hindexed { blocks, displacements_bytes, of: t } => {
             format!("hindexed({};{};{})", l(blocks), s(displacements_bytes), of(t))
         }
-        Type::IndexedBlock { block, displacements, of: t } => {
+        Datatype::IndexedBlock { block, displacements, of: t } => {
             format!("indexed_block({block};{};{})", s(displacements), of(t))
         }
-        Type::HindexedBlock { block, displacements_bytes, of: t } => {
+        Datatype::HindexedBlock { block, displacements_bytes, of: t } => {
             format!("hindexed_block({block};{};{})", s(displacements_bytes), of(t))
         }
-        Type::Struct { blocks, displacements_bytes, of } => {
+        Datatype::Struct { blocks, displacements_bytes, of } => {
             format!("struct({};{};{})", l(blocks), s(displacements_bytes), all(of))
         }
-        Type::Subarray { sizes, subsizes, starts, order: o, of: t } => {
+        Datatype::Subarray { sizes, subsizes, starts, order: o, of: t } => {
             format!("subarray({};{};{};{};{})", l(sizes), l(subsizes), l(starts), order(o), of(t))
         }
-        Type::Darray { ranks, rank, sizes, distributions, arguments, grid, order: o, of: t } => {
+        Datatype::Darray { ranks, rank, sizes, distributions, arguments, grid, order: o, of: t } => {
             let distributions = join(distributions.iter().map(|d| format!("{d:?}")));
             let arguments = join(arguments.iter().map(|a| a.map_or("-".into(), |a| a.to_string())));
             format!(
@@ -318,7 +317,7 @@ pub fn tree(id: u32, tables: &Tables) -> String {
                 of(t)
             )
         }
-        Type::Resized { lower_bound_bytes, extent_bytes, of: t } => {
+        Datatype::Resized { lower_bound_bytes, extent_bytes, of: t } => {
             format!("resized({lower_bound_bytes};{extent_bytes};{})", of(t))
         }
     }

@@ -1,10 +1,10 @@
-//! Text on its way into markup: whatever a file, a host or a library is called, it stays text.
+//! Escaping of text in markup.
 
 use std::borrow::Cow;
 
-use crate::plain::line;
+use crate::terminal_escape::line;
 
-/// Text for markup, between tags and in quoted attributes alike. What acts is shown as an escape.
+/// Escapes text for use between tags and in quoted attributes. Control characters are shown as escapes.
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
     let text = line(text);
@@ -25,15 +25,14 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Longest name made of a text.
-const LONGEST: usize = 60;
+const MAX_SLUG: usize = 60;
 
 /// A name for anchors and files: letters, digits, dot, dash and underscore. Never empty, never begins with a dot or a dash.
 #[must_use]
 pub fn slug(text: &str) -> String {
     let name: String = text
         .chars()
-        .take(LONGEST)
+        .take(MAX_SLUG)
         .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' })
         .collect();
     match name.trim_start_matches(['.', '-']) {
@@ -55,6 +54,6 @@ mod tests {
     #[test]
     fn names_of_files_lead_nowhere() {
         assert_eq!([slug("../../etc/x"), slug(""), slug("-rf"), slug("a b<c>")], ["_.._etc_x", "_", "rf", "a_b_c_"]);
-        assert!(slug(&"x".repeat(500)).len() <= LONGEST);
+        assert!(slug(&"x".repeat(500)).len() <= MAX_SLUG);
     }
 }

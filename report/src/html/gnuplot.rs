@@ -1,16 +1,15 @@
-//! A picture as a script of gnuplot with its numbers inside.
+//! A picture as a gnuplot script including its data.
 
 use std::fmt::Write;
 
 use crate::picture::Picture;
 use crate::picture::{Plot, PlotCurve};
 
-/// Frames beside each other.
-const ACROSS: usize = 3;
-/// Pixels of a frame.
+const MAX_FRAMES_PER_ROW: usize = 3;
+/// Size of a frame in pixels.
 const FRAME: (usize, usize) = (480, 360);
 
-/// The script: for each frame a block of numbers, then what draws them. None: the picture has no curves.
+/// The script: data blocks of each frame, then the plot commands. None if the picture has no curves.
 #[must_use]
 pub fn gnuplot(picture: &Picture) -> Option<String> {
     let plots: Vec<(&str, &Plot)> =
@@ -18,25 +17,31 @@ pub fn gnuplot(picture: &Picture) -> Option<String> {
     if plots.is_empty() {
         return None;
     }
-    let across = plots.len().min(ACROSS);
+    let across = plots.len().min(MAX_FRAMES_PER_ROW);
     let down = plots.len().div_ceil(across);
-    let title = plain(&picture.title);
+    let title = gnuplot_text(&picture.title);
     let mut out = format!(
         "# {title}\n# Drawn by: gnuplot -p THIS_FILE. As a file: gnuplot -e \"set term svg size {},{}; set output 'out.svg'\" THIS_FILE\n\
-         # Numbers: place on the abscissa, value, 0 known, 1 read from a cache, 2 from few calls, 3 compared with others, name of the place.\n",
+         # Columns: abscissa, value, 0 normal, 1 read from a cache, 2 from few calls, 3 compared with others, name of the abscissa.\n",
         across * FRAME.0,
         down * FRAME.1,
     );
     for (frame, (name, plot)) in plots.iter().enumerate() {
         for (number, curve) in plot.curves.iter().enumerate() {
-            let _ = writeln!(out, "\n# {}, {}, {}", plain(name), plain(&name_of(picture, curve)), plot.unit);
+            let _ = writeln!(
+                out,
+                "\n# {}, {}, {}",
+                gnuplot_text(name),
+                gnuplot_text(&curve_name(picture, curve)),
+                plot.unit
+            );
             let _ = writeln!(out, "${} << EOD", block(frame, number));
             points(&mut out, plot, curve);
             out.push_str("EOD\n");
         }
     }
     let _ = write!(out, "\nset multiplot layout {down},{across} title \"{title}\"\nset grid\nset key bottom right\n");
-    // One scale for all frames, of whole decades.
+    // Common scale of all frames, in whole decades.
     let values = plots.iter().flat_map(|(_, plot)| plot.curves.iter().flat_map(|c| &c.points)).map(|p| p.y);
     if let Some((least, most)) = decades(values) {
         let _ = writeln!(out, "set yrange [{least}:{most}]");
@@ -54,18 +59,18 @@ fn decades(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     (most > 0.0).then(|| (10_f64.powf(first), 10_f64.powf(last.max(first + 1.0))))
 }
 
-/// The numbers of a curve. A place without a value is `NaN`, so that the line breaks there.
+/// The data of a curve. A missing value is `NaN`, so that the line breaks there.
 fn points(out: &mut String, plot: &Plot, curve: &PlotCurve) {
     for (place, name) in plot.names.iter().enumerate() {
         let here = curve.points.iter().find(|p| p.x == place as f64);
-        let (y, look) = here.map_or((f64::NAN, 0), |p| (p.y, p.look));
-        let _ = writeln!(out, "{place} {y} {look} \"{}\"", plain(name));
+        let (y, look) = here.map_or((f64::NAN, 0), |p| (p.y, p.marker));
+        let _ = writeln!(out, "{place} {y} {look} \"{}\"", gnuplot_text(name));
     }
     if !plot.names.is_empty() {
         return;
     }
     for p in &curve.points {
-        let _ = writeln!(out, "{} {} {} \"{}\"", p.x, p.y, p.look, p.x);
+        let _ = writeln!(out, "{} {} {} \"{}\"", p.x, p.y, p.marker, p.x);
     }
     if curve.points.is_empty() {
         out.push_str("NaN NaN 0 \"\"\n");
@@ -77,19 +82,19 @@ fn draw(out: &mut String, picture: &Picture, frame: usize, name: &str, plot: &Pl
     let _ = write!(
         out,
         "\nset title \"{}\"\nset ylabel \"{}\"\nunset logscale\nset logscale {logarithmic}\n",
-        plain(name),
-        plain(&plot.unit)
+        gnuplot_text(name),
+        gnuplot_text(&plot.unit)
     );
     if plot.curves.iter().all(|c| c.points.is_empty()) {
-        // Without a value gnuplot has no range, and ends.
+        // Without values gnuplot has no range and terminates.
         out.push_str("set multiplot next\n");
         return;
     }
-    let tic = |name: &str, at: f64| format!("\"{}\" {at}", plain(name));
+    let tic = |name: &str, at: f64| format!("\"{}\" {at}", gnuplot_text(name));
     if plot.names.is_empty() {
         let tics: Vec<String> = plot.labels.iter().map(|(v, n)| tic(n, *v)).collect();
         let (least, most) = plot.labels.iter().fold((f64::MAX, 0.0_f64), |(a, b), (v, _)| (a.min(*v), b.max(*v)));
-        // Room at both ends; of one value alone there would be no range.
+        // Margins at both ends; a single value would have no range.
         let _ = writeln!(out, "set xrange [{}:{}]\nset xtics ({})", least / 1.5, most * 1.5, tics.join(", "));
     } else {
         let tics: Vec<String> = plot.names.iter().enumerate().map(|(at, n)| tic(n, at as f64)).collect();
@@ -100,7 +105,7 @@ fn draw(out: &mut String, picture: &Picture, frame: usize, name: &str, plot: &Pl
         .iter()
         .enumerate()
         .map(|(number, curve)| {
-            let title = plain(&name_of(picture, curve));
+            let title = gnuplot_text(&curve_name(picture, curve));
             format!("${} using 1:2 with linespoints title \"{title}\"", block(frame, number))
         })
         .collect();
@@ -111,13 +116,13 @@ fn block(frame: usize, curve: usize) -> String {
     format!("frame{}curve{}", frame + 1, curve + 1)
 }
 
-fn name_of(picture: &Picture, curve: &PlotCurve) -> String {
+fn curve_name(picture: &Picture, curve: &PlotCurve) -> String {
     let known = picture.keys.iter().find(|key| key.style == Some(curve.style));
     known.map_or_else(|| format!("curve {}", curve.style + 1), |key| key.text.clone())
 }
 
-/// Text that gnuplot takes for nothing else: no quote, no escape, no markup of its own, no line of its own.
-fn plain(text: &str) -> String {
+/// Text without characters that are special to gnuplot: quotes, escapes, markup, line breaks.
+fn gnuplot_text(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() || "\"\\`{}_^@&~$".contains(c) { ' ' } else { c })
         .collect::<String>()
@@ -127,17 +132,17 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lines::{self, Abscissa, Curve, Look, Point};
-    use super::super::scale::Log;
+    use super::super::lines::{self, Abscissa, FrameCurve, FramePoint, MarkerStyle};
+    use super::super::scale::LogScale;
     use super::*;
     use crate::table::Table;
 
     fn picture(axis: &Abscissa, values: &[(f64, f64)]) -> Picture {
-        let point = |&(x, y)| Point { x, y, look: Look::Cached, said: String::new() };
-        let curve = Curve { style: 2, points: values.iter().map(point).collect() };
-        let scale = Log::around([1.0]).unwrap();
+        let point = |&(x, y)| FramePoint { x, y, marker: MarkerStyle::Cached, tooltip: String::new() };
+        let curve = FrameCurve { style: 2, points: values.iter().map(point).collect() };
+        let scale = LogScale::around([1.0]).unwrap();
         let frames = vec![lines::frame("read \"`rm -r`\"", String::new(), "MB/s", axis, scale, &[curve])];
-        let keys = vec![lines::key(2, "$(type) 1")];
+        let keys = vec![lines::legend_entry(2, "$(type) 1")];
         Picture { name: "n".into(), title: "a\nb".into(), keys, frames, table: Table::new::<String>("", 0, []) }
     }
 

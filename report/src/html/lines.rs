@@ -1,81 +1,80 @@
-//! Frames with curves over a logarithmic ordinate.
+//! Frames with curves on a logarithmic ordinate.
 
 use std::fmt::Write;
 
 use super::escape::escape;
-use super::scale::{is_sound, label, Log};
-use crate::picture::{Frame, Key};
+use super::scale::{is_plottable, label, LogScale};
+use crate::picture::{Frame, LegendEntry};
 use crate::picture::{Plot, PlotCurve, PlotPoint};
 
-/// Colours, dashes and marks that differ; further curves begin again.
+/// Number of different colours, dashes and marks; further curves reuse them.
 pub const STYLES: usize = 8;
-/// Curves with more points have no marks.
-const MARKED: usize = 40;
+/// Maximum number of points of a curve with marks.
+const MAX_MARKED_POINTS: usize = 40;
 const WIDTH: f64 = 340.0;
 const HEIGHT: f64 = 208.0;
 const LEFT: f64 = 42.0;
 const RIGHT: f64 = 8.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 24.0;
-/// Labels of an abscissa at most.
-const LABELS: usize = 8;
+const MAX_LABELS: usize = 8;
 
-/// What a point is to be taken for.
+/// Appearance of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
-    /// What it says.
+pub enum MarkerStyle {
+    /// Normal: filled.
     Known,
     /// Read from a cache: an open circle.
     Cached,
     /// From few calls: grey.
     Few,
-    /// To be compared with known ones: open, in the shape of its curve.
+    /// Compared with reference values: open, in the shape of its curve.
     Open,
 }
 
 /// A point of a curve.
 #[derive(Clone, Debug)]
-pub struct Point {
-    /// Place on the abscissa: a value, or the number of a name.
+pub struct FramePoint {
+    /// Abscissa: a value, or the index of a name.
     pub x: f64,
     /// Value.
     pub y: f64,
-    /// What it is to be taken for.
-    pub look: Look,
-    /// What a pointer is told.
-    pub said: String,
+    /// Appearance.
+    pub marker: MarkerStyle,
+    /// Tooltip.
+    pub tooltip: String,
 }
 
 /// A curve.
 #[derive(Clone, Debug)]
-pub struct Curve {
+pub struct FrameCurve {
     /// Colour, dashes and mark.
     pub style: usize,
-    /// Its points in the order of the abscissa.
-    pub points: Vec<Point>,
+    /// Points in ascending order of the abscissa.
+    pub points: Vec<FramePoint>,
 }
 
-/// What lies below a frame.
+/// Abscissa of a frame.
 #[derive(Clone, Debug)]
 pub enum Abscissa {
-    /// Names at equal distances; curves break where one has no value.
+    /// Names at equal distances; curves are interrupted at missing values.
     Names(Vec<String>),
     /// A logarithmic scale and its labels.
-    Log(Log, Vec<(f64, String)>),
+    Log(LogScale, Vec<(f64, String)>),
 }
 
 impl Abscissa {
-    /// A logarithmic scale over values that have names; None: there are none above zero.
+    /// A logarithmic scale over values with names; None without values above zero.
     #[must_use]
     pub fn log(mut values: Vec<(f64, String)>) -> Option<Self> {
-        values.retain(|(v, _)| is_sound(*v));
+        values.retain(|(v, _)| is_plottable(*v));
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
         values.dedup_by(|a, b| a.0 == b.0);
-        let scale = Log::between(values.iter().map(|(v, _)| *v))?;
-        // No two labels nearer than one of LABELS equal parts; the first and the last stand in any case.
+        let scale = LogScale::between(values.iter().map(|(v, _)| *v))?;
+        // No two labels closer than one of LABELS equal parts; the first and the last are always shown.
         let mut labels: Vec<(f64, String)> = Vec::new();
         let last = values.last().cloned();
-        let is_free = |a: f64, b: f64| (scale.place(a) - scale.place(b)).abs() >= 0.98 / LABELS as f64;
+        let is_free = |a: f64, b: f64| (scale.position(a) - scale.position(b)).abs() >= 0.98 / MAX_LABELS as f64;
         for (value, name) in values {
             let is_clear = labels.last().is_none_or(|(before, _)| is_free(value, *before));
             if is_clear && last.as_ref().is_none_or(|(end, _)| *end == value || is_free(value, *end)) {
@@ -85,11 +84,11 @@ impl Abscissa {
         Some(Self::Log(scale, labels))
     }
 
-    fn place(&self, x: f64) -> f64 {
+    fn position(&self, x: f64) -> f64 {
         let share = match self {
             Self::Names(names) => (x + 0.5) / names.len().max(1) as f64,
-            // Marks and labels of the ends stay inside.
-            Self::Log(scale, _) => 0.05 + 0.9 * scale.place(x),
+            // Margins for marks and labels at the ends.
+            Self::Log(scale, _) => 0.05 + 0.9 * scale.position(x),
         };
         LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
     }
@@ -97,13 +96,20 @@ impl Abscissa {
 
 /// A frame with curves.
 #[must_use]
-pub fn frame(title: &str, said: String, unit: &str, abscissa: &Abscissa, ordinate: Log, curves: &[Curve]) -> Frame {
+pub fn frame(
+    title: &str,
+    said: String,
+    unit: &str,
+    abscissa: &Abscissa,
+    ordinate: LogScale,
+    curves: &[FrameCurve],
+) -> Frame {
     let mut body = String::new();
     axes(&mut body, unit, abscissa, ordinate);
-    let y = |value: f64| TOP + (1.0 - ordinate.place(value)) * (HEIGHT - TOP - BOTTOM);
+    let y = |value: f64| TOP + (1.0 - ordinate.position(value)) * (HEIGHT - TOP - BOTTOM);
     for curve in curves {
         let style = curve.style % STYLES;
-        let points: Vec<&Point> = curve.points.iter().filter(|p| is_sound(p.y) && p.x.is_finite()).collect();
+        let points: Vec<&FramePoint> = curve.points.iter().filter(|p| is_plottable(p.y) && p.x.is_finite()).collect();
         let mut path = String::new();
         for (place, point) in points.iter().enumerate() {
             let is_next = match (abscissa, place.checked_sub(1).map(|before| points[before].x)) {
@@ -111,72 +117,73 @@ pub fn frame(title: &str, said: String, unit: &str, abscissa: &Abscissa, ordinat
                 (Abscissa::Names(_), Some(before)) => point.x - before <= 1.0,
                 (Abscissa::Log(..), Some(_)) => true,
             };
-            let _ = write!(path, "{}{:.1} {:.1}", if is_next { 'L' } else { 'M' }, abscissa.place(point.x), y(point.y));
+            let _ =
+                write!(path, "{}{:.1} {:.1}", if is_next { 'L' } else { 'M' }, abscissa.position(point.x), y(point.y));
         }
         if !path.is_empty() {
             let _ = write!(body, "<path class=\"c k{style}\" d=\"{path}\"/>");
         }
-        for point in points.iter().filter(|_| points.len() <= MARKED) {
-            mark(&mut body, style, point.look, (abscissa.place(point.x), y(point.y)), &point.said);
+        for point in points.iter().filter(|_| points.len() <= MAX_MARKED_POINTS) {
+            draw_marker(&mut body, style, point.marker, (abscissa.position(point.x), y(point.y)), &point.tooltip);
         }
     }
-    let plot = plot(unit, abscissa, curves);
-    Frame { title: title.to_owned(), said, width: WIDTH, height: HEIGHT, body, plot: Some(plot) }
+    let plot = plot_data(unit, abscissa, curves);
+    Frame { title: title.to_owned(), description: said, width: WIDTH, height: HEIGHT, body, plot: Some(plot) }
 }
 
-/// The frame with what its abscissa is of.
-pub fn over(abscissa: &str, mut frame: Frame) -> Frame {
+/// Adds a label of the abscissa to a frame.
+pub fn with_abscissa_label(abscissa: &str, mut frame: Frame) -> Frame {
     let (x, y) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT + 5.0);
     let _ = write!(frame.body, "<text x=\"{x}\" y=\"{y}\" class=\"m\">{}</text>", escape(abscissa));
     Frame { height: HEIGHT + 10.0, ..frame }
 }
 
-/// The same as numbers.
-fn plot(unit: &str, abscissa: &Abscissa, curves: &[Curve]) -> Plot {
+fn plot_data(unit: &str, abscissa: &Abscissa, curves: &[FrameCurve]) -> Plot {
     let (names, labels) = match abscissa {
         Abscissa::Names(names) => (names.clone(), Vec::new()),
         Abscissa::Log(_, labels) => (Vec::new(), labels.clone()),
     };
     let is_log = names.is_empty();
-    let point = |p: &Point| PlotPoint { x: p.x, y: p.y, look: p.look as u8 };
-    let is_drawn = |p: &&Point| is_sound(p.y) && (is_sound(p.x) || (!is_log && p.x.is_finite()));
-    let curve = |c: &Curve| PlotCurve { style: c.style, points: c.points.iter().filter(is_drawn).map(point).collect() };
+    let point = |p: &FramePoint| PlotPoint { x: p.x, y: p.y, marker: p.marker as u8 };
+    let is_drawn = |p: &&FramePoint| is_plottable(p.y) && (is_plottable(p.x) || (!is_log && p.x.is_finite()));
+    let curve =
+        |c: &FrameCurve| PlotCurve { style: c.style, points: c.points.iter().filter(is_drawn).map(point).collect() };
     Plot { unit: unit.to_owned(), names, labels, curves: curves.iter().map(curve).collect() }
 }
 
-fn axes(body: &mut String, unit: &str, abscissa: &Abscissa, ordinate: Log) {
+fn axes(body: &mut String, unit: &str, abscissa: &Abscissa, ordinate: LogScale) {
     let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
     let _ = write!(body, "<text x=\"2\" y=\"10\" class=\"u\">{}</text>", escape(unit));
     let mut grid = String::new();
     for tick in ordinate.ticks() {
-        let y = TOP + (1.0 - ordinate.place(tick)) * (bottom - TOP);
+        let y = TOP + (1.0 - ordinate.position(tick)) * (bottom - TOP);
         let _ = write!(grid, "M{LEFT} {y:.1}H{right}");
         let _ = write!(body, "<text x=\"{}\" y=\"{:.1}\" class=\"e\">{}</text>", LEFT - 5.0, y + 3.5, label(tick));
     }
     let names: Vec<(f64, &str)> = match abscissa {
         Abscissa::Names(names) => {
-            let step = names.len().div_ceil(2 * LABELS).max(1);
+            let step = names.len().div_ceil(2 * MAX_LABELS).max(1);
             names.iter().enumerate().step_by(step).map(|(i, name)| (i as f64, name.as_str())).collect()
         }
         Abscissa::Log(_, labels) => labels.iter().map(|(v, name)| (*v, name.as_str())).collect(),
     };
     for (x, name) in names {
-        let x = abscissa.place(x);
+        let x = abscissa.position(x);
         let _ = write!(grid, "M{x:.1} {bottom}v4");
         let _ = write!(body, "<text x=\"{x:.1}\" y=\"{}\" class=\"m\">{}</text>", bottom + 15.0, escape(name));
     }
     let _ = write!(body, "<path class=\"a\" d=\"{grid}\"/>");
 }
 
-fn mark(out: &mut String, style: usize, look: Look, (x, y): (f64, f64), said: &str) {
+fn draw_marker(out: &mut String, style: usize, look: MarkerStyle, (x, y): (f64, f64), said: &str) {
     let class = match look {
-        Look::Known => format!("p k{style}"),
-        Look::Cached | Look::Open => format!("o k{style}"),
-        Look::Few => "p g".to_owned(),
+        MarkerStyle::Known => format!("p k{style}"),
+        MarkerStyle::Cached | MarkerStyle::Open => format!("o k{style}"),
+        MarkerStyle::Few => "p g".to_owned(),
     };
-    // An open circle is one thing, whatever the curve; the others have shapes of their own.
+    // Cached points are open circles for all curves; other points have the shape of their curve.
     let shape = match style {
-        _ if look == Look::Cached => None,
+        _ if look == MarkerStyle::Cached => None,
         1 => Some("h6v6h-6z"),
         2 => Some("l3.6 6.4h-7.2z"),
         3 => Some("l4 4l-4 4l-4 -4z"),
@@ -204,30 +211,30 @@ fn mark(out: &mut String, style: usize, look: Look, (x, y): (f64, f64), said: &s
     };
 }
 
-/// The legend of a curve.
+/// Legend entry of a curve.
 #[must_use]
-pub fn key(style: usize, text: impl Into<String>) -> Key {
-    key_of(style, Look::Known, text)
+pub fn legend_entry(style: usize, text: impl Into<String>) -> LegendEntry {
+    legend_entry_with_marker(style, MarkerStyle::Known, text)
 }
 
-/// The same of a curve whose marks have another look.
-pub fn key_of(style: usize, look: Look, text: impl Into<String>) -> Key {
+/// Legend entry of a curve with another appearance of its marks.
+pub fn legend_entry_with_marker(style: usize, look: MarkerStyle, text: impl Into<String>) -> LegendEntry {
     let (style, own) = (style % STYLES, style);
     let mut sample = format!("<path class=\"c k{style}\" d=\"M0 6H26\"/>");
-    mark(&mut sample, style, look, (13.0, 6.0), "");
-    Key { sample, text: text.into(), style: Some(own) }
+    draw_marker(&mut sample, style, look, (13.0, 6.0), "");
+    LegendEntry { sample, text: text.into(), style: Some(own) }
 }
 
-/// The legend of marks that differ from those of their curves, as far as they are used.
+/// Legend entries of special marks that are used.
 #[must_use]
-pub fn keys_of_marks(curves: &[Curve]) -> Vec<Key> {
-    let has = |look: Look| curves.iter().flat_map(|c| &c.points).any(|p| p.look == look && is_sound(p.y));
+pub fn marker_legend(curves: &[FrameCurve]) -> Vec<LegendEntry> {
+    let has = |look: MarkerStyle| curves.iter().flat_map(|c| &c.points).any(|p| p.marker == look && is_plottable(p.y));
     let mut keys = Vec::new();
-    for (look, text) in [(Look::Cached, "read from a cache"), (Look::Few, "from few calls")] {
+    for (look, text) in [(MarkerStyle::Cached, "read from a cache"), (MarkerStyle::Few, "from few calls")] {
         if has(look) {
             let mut sample = String::new();
-            mark(&mut sample, 0, look, (13.0, 6.0), "");
-            keys.push(Key { sample, text: text.to_owned(), style: None });
+            draw_marker(&mut sample, 0, look, (13.0, 6.0), "");
+            keys.push(LegendEntry { sample, text: text.to_owned(), style: None });
         }
     }
     keys
@@ -237,9 +244,9 @@ pub fn keys_of_marks(curves: &[Curve]) -> Vec<Key> {
 mod tests {
     use super::*;
 
-    fn curve(style: usize, values: &[(f64, f64)]) -> Curve {
-        let point = |&(x, y)| Point { x, y, look: Look::Known, said: "<b>".into() };
-        Curve { style, points: values.iter().map(point).collect() }
+    fn curve(style: usize, values: &[(f64, f64)]) -> FrameCurve {
+        let point = |&(x, y)| FramePoint { x, y, marker: MarkerStyle::Known, tooltip: "<b>".into() };
+        FrameCurve { style, points: values.iter().map(point).collect() }
     }
 
     fn numbers(body: &str, before: &str) -> Vec<f64> {
@@ -251,7 +258,7 @@ mod tests {
     fn everything_is_inside_and_gaps_stay_gaps() {
         let names = Abscissa::Names(["1k", "<2k>", "3k", "4k"].map(str::to_owned).to_vec());
         let values = [(0.0, 1.0), (1.0, f64::NAN), (2.0, 1e4), (3.0, 0.0), (3.0, 50.0)];
-        let scale = Log::around(values.iter().map(|v| v.1)).unwrap();
+        let scale = LogScale::around(values.iter().map(|v| v.1)).unwrap();
         let frame = frame("t", "s".into(), "MB/s", &names, scale, &[curve(0, &values)]);
         assert_eq!(frame.body.matches("<circle").count(), 3);
         assert!(!frame.body.contains("<2k>") && !frame.body.contains("<b>"), "{}", frame.body);
@@ -264,15 +271,15 @@ mod tests {
     #[test]
     fn every_style_has_its_mark_and_cached_ones_are_open() {
         let mut shapes: Vec<String> =
-            (0..STYLES).map(|style| key(style, "").sample.replace(&format!("k{style}"), "k")).collect();
+            (0..STYLES).map(|style| legend_entry(style, "").sample.replace(&format!("k{style}"), "k")).collect();
         shapes.sort();
         shapes.dedup();
         assert_eq!(shapes.len(), STYLES);
         let mut cached = curve(3, &[(1.0, 1.0)]);
-        cached.points[0].look = Look::Cached;
-        assert_eq!(keys_of_marks(&[cached.clone()]).len(), 1);
+        cached.points[0].marker = MarkerStyle::Cached;
+        assert_eq!(marker_legend(&[cached.clone()]).len(), 1);
         let axis = Abscissa::log(vec![(1.0, "1".into()), (2.0, "2".into())]).unwrap();
-        let frame = frame("t", "s".into(), "", &axis, Log::around([1.0]).unwrap(), &[cached]);
+        let frame = frame("t", "s".into(), "", &axis, LogScale::around([1.0]).unwrap(), &[cached]);
         assert!(frame.body.contains("<circle class=\"o k3\""));
     }
 
@@ -280,8 +287,8 @@ mod tests {
     fn labels_do_not_touch() {
         let sizes: Vec<(f64, String)> = (0..200).map(|i| (f64::from(i), i.to_string())).collect();
         let Some(Abscissa::Log(scale, labels)) = Abscissa::log(sizes) else { panic!() };
-        assert!(labels.len() <= LABELS + 1 && labels.last().unwrap().0 == 199.0, "{labels:?}");
-        assert!(labels.windows(2).all(|w| scale.place(w[1].0) - scale.place(w[0].0) > 0.1), "{labels:?}");
+        assert!(labels.len() <= MAX_LABELS + 1 && labels.last().unwrap().0 == 199.0, "{labels:?}");
+        assert!(labels.windows(2).all(|w| scale.position(w[1].0) - scale.position(w[0].0) > 0.1), "{labels:?}");
         assert!(Abscissa::log(Vec::new()).is_none());
     }
 }

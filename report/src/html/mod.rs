@@ -1,26 +1,26 @@
-//! A page of results for a browser: one file with style, pictures and records inside. It needs no script and asks for nothing.
+//! A page of results for a browser: one file including style, pictures and records. It uses no script and no external resource.
 //!
-//! The rooms say what there is ([`crate::model`]), draw with [`lines`], [`stacks`] and [`lanes`], and [`write`] makes the file. Each picture
-//! has a table behind it, so nothing is told by colour or by a pointer alone.
+//! The benchmark modules provide the content ([`crate::model`]) and draw with [`lines`], [`stacks`] and [`timeline`]; [`write`] creates the
+//! file. Each picture has a table, so that no information depends on colour or tooltips alone.
 
 mod escape;
 mod gnuplot;
-pub mod lanes;
 pub mod lines;
 mod ranks;
-pub mod raw;
+pub mod records;
 pub mod scale;
 pub mod stacks;
 mod svg;
 mod table;
+pub mod timeline;
 mod write;
 
 pub use escape::{escape, slug};
 pub use gnuplot::gnuplot;
-pub use ranks::{over_ranks, together};
-pub use svg::alone;
+pub use ranks::{ranks_section, ranks_svg};
+pub use svg::standalone_svg;
 
-pub use write::{page, Source};
+pub use write::{page, PageRun};
 
 #[cfg(test)]
 mod tests;

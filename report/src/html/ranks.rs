@@ -1,26 +1,25 @@
-//! Values over the number of ranks, of one run with several partitions or of several runs.
+//! Values over the number of ranks, for one run with several partitions or for several runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::lines::{self, Abscissa, Curve, Look};
-use super::scale::{is_sound, Log};
-use super::svg::in_rows;
-use crate::model::{Block, Section};
+use super::lines::{self, Abscissa, FrameCurve, MarkerStyle};
+use super::scale::{is_plottable, LogScale};
+use super::svg::svg_with_columns;
+use crate::model::{ReportBlock, ReportSection};
 use crate::picture::{Frame, Picture};
-use crate::picture::{Point, Words};
+use crate::picture::{MeasuredPoint, PictureLabels};
 use crate::table::Table;
 use crate::words::rate;
 
-/// Panels of one picture of a page at most.
-const PANELS: usize = 60;
-/// Numbers of ranks to which points have words of their own.
-const SAID: usize = 60;
+const MAX_PANELS: usize = 60;
+/// Maximum number of rank counts for which points have tooltips.
+const MAX_TOOLTIP_RANKS: usize = 60;
 
-/// A panel for each row and column of the points, a curve for each curve of them; None if all are of one number of ranks and
-/// of one run.
+/// Section with a panel for each row and column of the points and a curve for each of their curves; None if all points are of one number of
+/// ranks and of one run.
 #[must_use]
-pub fn over_ranks(points: &[Point], runs: usize) -> Option<Section> {
-    let points = sound(points);
+pub fn ranks_section(points: &[MeasuredPoint], runs: usize) -> Option<ReportSection> {
+    let points = plottable(points);
     if runs < 2 && points.iter().all(|p| p.x == points[0].x) {
         return None;
     }
@@ -30,33 +29,32 @@ pub fn over_ranks(points: &[Point], runs: usize) -> Option<Section> {
             panels.push((&point.row, &point.column));
         }
     }
-    let words = Words { title: "Values over ranks", x: "ranks", y: "MB/s" };
-    let picture = picture(&points, &panels, PANELS, words)?;
+    let words = PictureLabels { title: "Values over ranks", x: "ranks", y: "MB/s" };
+    let picture = picture(&points, &panels, MAX_PANELS, words)?;
     let note = "Both axes are logarithmic. Runs with as many ranks are points above each other; the line goes through their median.";
-    let blocks = vec![Block::Picture(picture)];
-    Some(Section { name: "ranks", title: "Value over ranks".into(), note: note.into(), blocks })
+    let blocks = vec![ReportBlock::Picture(picture)];
+    Some(ReportSection { name: "ranks", title: "Value over ranks".into(), note: note.into(), blocks })
 }
 
-/// The same as an SVG document with the panels of a column below each other; where nothing was measured none is. None: there are no
-/// points.
+/// The same as an SVG document with the panels of a column below each other; panels without measurements stay empty. None without points.
 #[must_use]
-pub fn together(points: &[Point], words: Words) -> Option<String> {
-    let points = sound(points);
-    let names = |of: fn(&Point) -> &str| points.iter().map(|p| of(p)).collect::<BTreeSet<_>>();
+pub fn ranks_svg(points: &[MeasuredPoint], words: PictureLabels) -> Option<String> {
+    let points = plottable(points);
+    let names = |of: fn(&MeasuredPoint) -> &str| points.iter().map(|p| of(p)).collect::<BTreeSet<_>>();
     let (rows, columns) = (names(|p| &p.row), names(|p| &p.column));
     let panels: Vec<(&str, &str)> = rows.iter().flat_map(|r| columns.iter().map(move |c| (*r, *c))).collect();
-    Some(in_rows(&picture(&points, &panels, panels.len(), words)?, columns.len()))
+    Some(svg_with_columns(&picture(&points, &panels, panels.len(), words)?, columns.len()))
 }
 
-fn sound(points: &[Point]) -> Vec<&Point> {
-    points.iter().filter(|p| is_sound(p.y)).collect()
+fn plottable(points: &[MeasuredPoint]) -> Vec<&MeasuredPoint> {
+    points.iter().filter(|p| is_plottable(p.y)).collect()
 }
 
-/// Frames of the first panels, with one scale for a row, and the numbers of all.
-fn picture(points: &[&Point], panels: &[(&str, &str)], most: usize, words: Words) -> Option<Picture> {
+/// Frames of the first panels, with a common scale per row, and a table of all panels.
+fn picture(points: &[&MeasuredPoint], panels: &[(&str, &str)], most: usize, words: PictureLabels) -> Option<Picture> {
     let ranks: BTreeSet<u64> = points.iter().map(|p| p.x).collect();
     let axis = Abscissa::log(ranks.iter().map(|&r| (r as f64, r.to_string())).collect())?;
-    let mut curves: Vec<&Point> = Vec::new();
+    let mut curves: Vec<&MeasuredPoint> = Vec::new();
     for point in points {
         if curves.iter().all(|known| known.curve != point.curve) {
             curves.push(point);
@@ -64,23 +62,30 @@ fn picture(points: &[&Point], panels: &[(&str, &str)], most: usize, words: Words
     }
     curves.sort_by_key(|curve| !curve.is_reference);
     let has_references = curves.iter().any(|curve| curve.is_reference);
-    let look = |p: &Point| if p.is_reference || !has_references { Look::Known } else { Look::Open };
-    let mark = |p: &Point| {
+    let look =
+        |p: &MeasuredPoint| if p.is_reference || !has_references { MarkerStyle::Known } else { MarkerStyle::Open };
+    let mark = |p: &MeasuredPoint| {
         let said = format!("{}, {} {}: {} {}", p.curve, p.x, words.x, rate(p.y, None), words.y);
-        let said = if ranks.len() > SAID { String::new() } else { said };
-        lines::Point { x: p.x as f64, y: p.y, look: look(p), said }
+        let said = if ranks.len() > MAX_TOOLTIP_RANKS { String::new() } else { said };
+        lines::FramePoint { x: p.x as f64, y: p.y, marker: look(p), tooltip: said }
     };
     let frame = |(row, column): &(&str, &str)| {
-        let of_row: Vec<&Point> = points.iter().copied().filter(|p| p.row == *row).collect();
-        let of_panel: Vec<&Point> = of_row.iter().copied().filter(|p| p.column == *column).collect();
-        let Some(scale) = Log::around(of_row.iter().map(|p| p.y)).filter(|_| !of_panel.is_empty()) else {
+        let of_row: Vec<&MeasuredPoint> = points.iter().copied().filter(|p| p.row == *row).collect();
+        let of_panel: Vec<&MeasuredPoint> = of_row.iter().copied().filter(|p| p.column == *column).collect();
+        let Some(scale) = LogScale::around(of_row.iter().map(|p| p.y)).filter(|_| !of_panel.is_empty()) else {
             return Frame::default();
         };
         let said = format!("{row}, {column}: {} over {}", words.y, words.x);
-        let drawn = drawn(&of_panel, &curves, mark);
-        lines::over(words.x, lines::frame(&format!("{row}: {column}"), said, words.y, &axis, scale, &drawn))
+        let drawn = curves_of_panel(&of_panel, &curves, mark);
+        lines::with_abscissa_label(
+            words.x,
+            lines::frame(&format!("{row}: {column}"), said, words.y, &axis, scale, &drawn),
+        )
     };
-    let keys = curves.iter().enumerate().map(|(style, curve)| lines::key_of(style, look(curve), &*curve.curve));
+    let keys = curves
+        .iter()
+        .enumerate()
+        .map(|(style, curve)| lines::legend_entry_with_marker(style, look(curve), &*curve.curve));
     Some(Picture {
         name: "value-over-ranks".into(),
         title: words.title.into(),
@@ -90,32 +95,37 @@ fn picture(points: &[&Point], panels: &[(&str, &str)], most: usize, words: Words
     })
 }
 
-/// The medians as lines, and every value as a point where they can be told apart.
-fn drawn(points: &[&Point], curves: &[&Point], mark: impl Fn(&Point) -> lines::Point) -> Vec<Curve> {
+/// The medians as lines, and all other values as points if they differ.
+fn curves_of_panel(
+    points: &[&MeasuredPoint],
+    curves: &[&MeasuredPoint],
+    mark: impl Fn(&MeasuredPoint) -> lines::FramePoint,
+) -> Vec<FrameCurve> {
     let mut drawn = Vec::new();
     for (style, curve) in curves.iter().enumerate() {
-        let mut places: BTreeMap<u64, Vec<&Point>> = BTreeMap::new();
+        let mut places: BTreeMap<u64, Vec<&MeasuredPoint>> = BTreeMap::new();
         for point in points.iter().filter(|p| p.curve == curve.curve) {
             places.entry(point.x).or_default().push(point);
         }
         let mut medians = Vec::new();
         for values in places.values_mut() {
             values.sort_by(|a, b| a.y.total_cmp(&b.y));
-            // Of the two in the middle the lower one: a value that was measured.
+            // Lower of the two middle values: a measured value.
             let median = values[(values.len() - 1) / 2];
             medians.push(mark(median));
-            // The others are points without a line.
+            // The others are points without lines.
             let others = values.iter().filter(|p| p.y != median.y);
-            drawn.extend(others.map(|p| Curve { style, points: vec![mark(p)] }));
+            drawn.extend(others.map(|p| FrameCurve { style, points: vec![mark(p)] }));
         }
-        drawn.push(Curve { style, points: medians });
+        drawn.push(FrameCurve { style, points: medians });
     }
     drawn
 }
 
-fn table(points: &[&Point], panels: &[(&str, &str)], curves: &[&Point], words: Words) -> Table {
+fn table(points: &[&MeasuredPoint], panels: &[(&str, &str)], curves: &[&MeasuredPoint], words: PictureLabels) -> Table {
     let mut rows: BTreeMap<(u64, usize), Vec<Vec<String>>> = BTreeMap::new();
-    let place = |list: &[(&str, &str)], p: &Point| list.iter().position(|(r, c)| (*r, *c) == (&p.row, &p.column));
+    let place =
+        |list: &[(&str, &str)], p: &MeasuredPoint| list.iter().position(|(r, c)| (*r, *c) == (&p.row, &p.column));
     for point in points {
         let (Some(panel), Some(curve)) = (place(panels, point), curves.iter().position(|c| c.curve == point.curve))
         else {
@@ -137,14 +147,14 @@ fn table(points: &[&Point], panels: &[(&str, &str)], curves: &[&Point], words: W
 mod tests {
     use super::*;
 
-    const WORDS: Words = Words { title: "A title", x: "processes", y: "MB/s of each" };
+    const WORDS: PictureLabels = PictureLabels { title: "A title", x: "processes", y: "MB/s of each" };
 
-    fn point(row: &str, column: &str, curve: &str, x: u64, y: f64) -> Point {
+    fn point(row: &str, column: &str, curve: &str, x: u64, y: f64) -> MeasuredPoint {
         let is_reference = curve == "recorded";
-        Point { row: row.into(), column: column.into(), curve: curve.into(), is_reference, x, y }
+        MeasuredPoint { row: row.into(), column: column.into(), curve: curve.into(), is_reference, x, y }
     }
 
-    /// Places of frames and of what is written in their lines.
+    /// Attributes of the elements that follow `before`.
     fn places(text: &str, before: &str) -> Vec<String> {
         text.split(before).skip(1).map(|rest| rest.split("\" width").next().unwrap().to_owned()).collect()
     }
@@ -157,7 +167,7 @@ mod tests {
                 points.extend([point(row, column, "mpiio", x, x as f64), point(row, column, "recorded", x, 10.0)]);
             }
         }
-        let text = together(&points, WORDS).unwrap();
+        let text = ranks_svg(&points, WORDS).unwrap();
         for (words, times) in
             [("A title", 3), (">processes<", 3), (">MB/s of each<", 3), (">recorded<", 1), (">mpiio<", 1)]
         {
@@ -170,7 +180,7 @@ mod tests {
                 "{panel}: nothing else was measured\n{text}"
             );
         }
-        // References are first and filled, what is compared with them is open: three points in three panels, and the legend.
+        // References are first and filled, compared values are open: three points in three panels, and the legend.
         assert!(text.find(">recorded<") < text.find(">mpiio<"));
         let marks = ["<circle class=\"p k0\"", "<path class=\"o k1\""].map(|mark| text.matches(mark).count());
         assert_eq!(marks, [3 * 3 + 1, 3 * 3 + 1], "{text}");
@@ -185,7 +195,7 @@ mod tests {
     fn a_row_has_one_scale() {
         let points =
             [("a", "read", 1.0), ("a", "write", 900.0), ("b", "read", 5.0)].map(|(r, c, y)| point(r, c, "x", 1, y));
-        let points: Vec<&Point> = points.iter().collect();
+        let points: Vec<&MeasuredPoint> = points.iter().collect();
         let panels = [("a", "read"), ("a", "write"), ("b", "read")];
         let frames = picture(&points, &panels, 3, WORDS).unwrap().frames;
         let labels = |frame: &Frame| {
@@ -202,7 +212,7 @@ mod tests {
 
     #[test]
     fn names_are_text_and_no_markup() {
-        let text = together(&[point("<script>", "a&b", "\"x\"\u{1b}", 1, 1.0)], WORDS).unwrap();
+        let text = ranks_svg(&[point("<script>", "a&b", "\"x\"\u{1b}", 1, 1.0)], WORDS).unwrap();
         assert!(!text.contains("<script>") && text.contains(">&lt;script&gt;: a&amp;b<"), "{text}");
         assert!(text.contains(">&quot;x&quot;\\u{1b}<"), "{text}");
     }
@@ -210,14 +220,19 @@ mod tests {
     #[test]
     fn the_line_goes_through_the_median() {
         let values = |all: &[f64]| {
-            let points: Vec<Point> = all.iter().map(|y| point("ext4", "read", "recorded", 2, *y)).collect();
-            let points: Vec<&Point> = points.iter().collect();
-            let mark = |p: &Point| lines::Point { x: 2.0, y: p.y, look: Look::Known, said: String::new() };
-            drawn(&points, &points[..1], mark).iter().map(|curve| curve.points[0].y).collect::<Vec<_>>()
+            let points: Vec<MeasuredPoint> = all.iter().map(|y| point("ext4", "read", "recorded", 2, *y)).collect();
+            let points: Vec<&MeasuredPoint> = points.iter().collect();
+            let mark = |p: &MeasuredPoint| lines::FramePoint {
+                x: 2.0,
+                y: p.y,
+                marker: MarkerStyle::Known,
+                tooltip: String::new(),
+            };
+            curves_of_panel(&points, &points[..1], mark).iter().map(|curve| curve.points[0].y).collect::<Vec<_>>()
         };
         assert_eq!(values(&[3.0, 1.0, 2.0]), [1.0, 3.0, 2.0]);
         assert_eq!(values(&[4.0, 1.0]), [4.0, 1.0]);
         assert_eq!(values(&[1.0, 1.0]), [1.0], "what was recorded once is one mark");
-        assert_eq!(together(&[], WORDS), None);
+        assert_eq!(ranks_svg(&[], WORDS), None);
     }
 }

@@ -1,25 +1,24 @@
-//! Scales and the labels at them.
+//! Scales and their labels.
 
 /// A logarithmic scale from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Log {
+pub struct LogScale {
     low: f64,
     high: f64,
 }
 
-/// Labels at most.
-const LABELS: usize = 7;
+const MAX_LABELS: usize = 7;
 
-/// What a logarithm can be drawn of.
-pub fn is_sound(value: f64) -> bool {
+/// True if a value can be drawn on a logarithmic scale.
+pub fn is_plottable(value: f64) -> bool {
     value.is_finite() && (1e-12..1e15).contains(&value)
 }
 
-impl Log {
-    /// Around all values above zero, ends at round numbers; None: there are none.
+impl LogScale {
+    /// Scale around all values above zero that ends at round numbers; None without such values.
     #[must_use]
     pub fn around(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let [low, high] = ends(values)?;
+        let [low, high] = value_range(values)?;
         let [mut low, mut high] = [floor(low), ceil(high)];
         if low >= high {
             [low, high] = [floor(low * 0.99), ceil(high * 1.01)];
@@ -27,20 +26,20 @@ impl Log {
         Some(Self { low, high })
     }
 
-    /// From the smallest to the largest value above zero; None: there are none.
+    /// Scale from the smallest to the largest value above zero; None without such values.
     #[must_use]
     pub fn between(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let [low, high] = ends(values)?;
+        let [low, high] = value_range(values)?;
         Some(if low < high { Self { low, high } } else { Self { low: low / 2.0, high: high * 2.0 } })
     }
 
-    /// Where a value is, 0 to 1.
+    /// Position of a value, 0 to 1.
     #[must_use]
-    pub fn place(self, value: f64) -> f64 {
+    pub fn position(self, value: f64) -> f64 {
         ((value / self.low).ln() / (self.high / self.low).ln()).clamp(0.0, 1.0)
     }
 
-    /// Round numbers on the scale: powers of ten, and what is between them where there are few.
+    /// Round numbers on the scale: powers of ten, with intermediate values if they are few.
     #[must_use]
     pub fn ticks(self) -> Vec<f64> {
         let decades = (self.high / self.low).log10();
@@ -48,27 +47,27 @@ impl Log {
         let [first, last] = [self.low, self.high].map(|v| v.log10().floor() as i32);
         let all = (first..=last).flat_map(|e| factors.iter().map(move |f| f * 10_f64.powi(e)));
         let ticks: Vec<f64> = all.filter(|v| (self.low * 0.999..=self.high * 1.001).contains(v)).collect();
-        let step = ticks.len().div_ceil(LABELS).max(1);
+        let step = ticks.len().div_ceil(MAX_LABELS).max(1);
         ticks.into_iter().step_by(step).collect()
     }
 }
 
-fn ends(values: impl IntoIterator<Item = f64>) -> Option<[f64; 2]> {
-    let sound = values.into_iter().filter(|v| is_sound(*v));
+fn value_range(values: impl IntoIterator<Item = f64>) -> Option<[f64; 2]> {
+    let sound = values.into_iter().filter(|v| is_plottable(*v));
     sound.fold(None, |ends: Option<[f64; 2]>, v| {
         let [low, high] = ends.unwrap_or([v, v]);
         Some([low.min(v), high.max(v)])
     })
 }
 
-/// The largest of 1, 2, 5, 10 ... that is not above.
+/// The largest of 1, 2, 5, 10 ... that does not exceed the value.
 fn floor(value: f64) -> f64 {
     let decade = 10_f64.powf(value.log10().floor());
     let factor = [5.0, 2.0].into_iter().find(|f| decade * f <= value * (1.0 + 1e-9)).unwrap_or(1.0);
     decade * factor
 }
 
-/// The smallest that is not below.
+/// The smallest of 1, 2, 5, 10 ... that is not less than the value.
 fn ceil(value: f64) -> f64 {
     let decade = 10_f64.powf(value.log10().floor());
     let factor = [1.0, 2.0, 5.0].into_iter().find(|f| decade * f >= value * (1.0 - 1e-9)).unwrap_or(10.0);
@@ -80,13 +79,13 @@ fn ceil(value: f64) -> f64 {
 pub fn label(value: f64) -> String {
     for (unit, name) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] {
         if value >= unit * 0.999 && (value >= 1e4 || unit > 1e3) {
-            return format!("{}{name}", short(value / unit));
+            return format!("{}{name}", format_short(value / unit));
         }
     }
-    short(value)
+    format_short(value)
 }
 
-fn short(value: f64) -> String {
+fn format_short(value: f64) -> String {
     if value >= 1.0 {
         format!("{value:.0}")
     } else {
@@ -108,10 +107,10 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// The end of a linear scale from 0, a round number, and the step of its labels.
+/// End (a round number) and label step of a linear scale from 0.
 #[must_use]
 pub fn linear(largest: f64) -> (f64, f64) {
-    let largest = if is_sound(largest) { largest } else { 1.0 };
+    let largest = if is_plottable(largest) { largest } else { 1.0 };
     let step = ceil(largest / 5.0);
     ((largest / step).ceil().max(1.0) * step, step)
 }
@@ -128,17 +127,17 @@ mod tests {
             (vec![1.0, f64::NAN, 0.0, -3.0, f64::INFINITY], [0.5, 2.0]),
             (vec![1000.0], [500.0, 2000.0]),
         ] {
-            let scale = Log::around(values).unwrap();
+            let scale = LogScale::around(values).unwrap();
             assert!((scale.low / ends[0] - 1.0).abs() < 1e-9 && (scale.high / ends[1] - 1.0).abs() < 1e-9, "{scale:?}");
         }
-        assert_eq!(Log::around([0.0, f64::NAN]), None);
+        assert_eq!(LogScale::around([0.0, f64::NAN]), None);
     }
 
     #[test]
     fn there_are_some_ticks_and_not_too_many() {
         for (low, high) in [(1.0, 2.0), (3.0, 40.0), (0.01, 10_000.0), (1e-9, 1e12), (1.0, 1.0)] {
-            let ticks = Log::around([low, high]).unwrap().ticks();
-            assert!((2..=LABELS).contains(&ticks.len()), "{low} {high}: {ticks:?}");
+            let ticks = LogScale::around([low, high]).unwrap().ticks();
+            assert!((2..=MAX_LABELS).contains(&ticks.len()), "{low} {high}: {ticks:?}");
         }
     }
 

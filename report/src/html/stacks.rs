@@ -1,45 +1,48 @@
-//! Frames with a bar for each of several things, made of parts.
+//! Frames with stacked bars.
 
 use std::fmt::Write;
 
 use super::escape::escape;
 use super::lines::STYLES;
-use super::scale::is_sound;
-use crate::picture::{Frame, Key};
+use super::scale::is_plottable;
+use crate::picture::{Frame, LegendEntry};
 
 const WIDTH: f64 = 340.0;
-const NAME: f64 = 62.0;
-const TOTAL: f64 = 52.0;
-const BAR: f64 = 20.0;
-const STEP: f64 = 27.0;
-/// Width of a letter of the names in parts.
-const LETTER: f64 = 6.2;
-/// Letters of a name.
-const LETTERS: usize = 9;
+const NAME_WIDTH: f64 = 62.0;
+const TOTAL_WIDTH: f64 = 52.0;
+const BAR_HEIGHT: f64 = 20.0;
+const BAR_DISTANCE: f64 = 27.0;
+/// Width of a letter of part names.
+const LETTER_WIDTH: f64 = 6.2;
+const MAX_NAME_LETTERS: usize = 9;
 
-/// A bar.
+/// A stacked bar.
 #[derive(Clone, Debug)]
-pub struct Bar {
-    /// What it is about.
+pub struct StackedBar {
+    /// Name.
     pub name: String,
-    /// What stands at its end.
+    /// Text at its end.
     pub total: String,
-    /// Lengths of its parts, each with what a pointer is told.
+    /// Lengths and tooltips of its parts.
     pub parts: Vec<(f64, String)>,
 }
 
-/// A frame with bars whose parts have these colours and names; `longest` is as long as there is room.
+/// A frame with bars whose parts have these colours and names; `longest` is the length that fills the width.
 #[must_use]
-pub fn frame(title: &str, said: String, names: &[(usize, &str)], bars: &[Bar], longest: f64) -> Frame {
+pub fn frame(title: &str, said: String, names: &[(usize, &str)], bars: &[StackedBar], longest: f64) -> Frame {
     let mut body = String::new();
-    let room = WIDTH - NAME - TOTAL;
-    let unit = if is_sound(longest) { room / longest } else { 0.0 };
+    let bar_width = WIDTH - NAME_WIDTH - TOTAL_WIDTH;
+    let unit = if is_plottable(longest) { bar_width / longest } else { 0.0 };
     for (place, bar) in bars.iter().enumerate() {
-        let y = 4.0 + place as f64 * STEP;
-        let _ = write!(body, "<text x=\"0\" y=\"{}\">{}</text>", y + 14.0, escape(&cut(&bar.name)));
-        let mut x = NAME;
+        let y = 4.0 + place as f64 * BAR_DISTANCE;
+        let _ = write!(body, "<text x=\"0\" y=\"{}\">{}</text>", y + 14.0, escape(&truncate_name(&bar.name)));
+        let mut x = NAME_WIDTH;
         for (part, (length, said)) in bar.parts.iter().enumerate() {
-            let width = if length.is_finite() { (length * unit).clamp(0.0, (NAME + room - x).max(0.0)) } else { 0.0 };
+            let width = if length.is_finite() {
+                (length * unit).clamp(0.0, (NAME_WIDTH + bar_width - x).max(0.0))
+            } else {
+                0.0
+            };
             if width < 0.05 {
                 continue;
             }
@@ -47,11 +50,11 @@ pub fn frame(title: &str, said: String, names: &[(usize, &str)], bars: &[Bar], l
             let style = style % STYLES;
             let _ = write!(
                 body,
-                "<rect class=\"s k{style}\" x=\"{x:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{BAR}\"><title>{}</title></rect>",
+                "<rect class=\"s k{style}\" x=\"{x:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{BAR_HEIGHT}\"><title>{}</title></rect>",
                 escape(said)
             );
-            // Named where there is room, so that colours need not be told apart.
-            if width > LETTER * name.len() as f64 + 6.0 {
+            // Named if the name fits, so that colours need not be distinguished.
+            if width > LETTER_WIDTH * name.len() as f64 + 6.0 {
                 let _ = write!(
                     body,
                     "<text class=\"m i\" x=\"{:.1}\" y=\"{}\">{}</text>",
@@ -66,28 +69,28 @@ pub fn frame(title: &str, said: String, names: &[(usize, &str)], bars: &[Bar], l
     }
     Frame {
         title: title.to_owned(),
-        said,
+        description: said,
         width: WIDTH,
-        height: 8.0 + STEP * bars.len().max(1) as f64,
+        height: 8.0 + BAR_DISTANCE * bars.len().max(1) as f64,
         body,
         plot: None,
     }
 }
 
-/// As much of a name as there is room for.
-pub fn cut(name: &str) -> String {
-    let plain = crate::plain::line(name);
-    if plain.chars().count() <= LETTERS {
+/// Truncates a name.
+pub fn truncate_name(name: &str) -> String {
+    let plain = crate::terminal_escape::line(name);
+    if plain.chars().count() <= MAX_NAME_LETTERS {
         return plain.into_owned();
     }
-    plain.chars().take(LETTERS - 1).chain(['…']).collect()
+    plain.chars().take(MAX_NAME_LETTERS - 1).chain(['…']).collect()
 }
 
-/// The legend of a part with this colour.
+/// Legend entry of a part with this colour.
 #[must_use]
-pub fn key(style: usize, text: &str) -> Key {
+pub fn legend_entry(style: usize, text: &str) -> LegendEntry {
     let style = style % STYLES;
-    Key {
+    LegendEntry {
         sample: format!("<rect class=\"s k{style}\" x=\"6\" width=\"14\" height=\"12\"/>"),
         text: text.to_owned(),
         style: None,
@@ -106,7 +109,7 @@ mod tests {
             (f64::INFINITY, String::new()),
             (9.0, "<b>".to_owned()),
         ];
-        let bar = Bar { name: "a very long name<".into(), total: "10 s".into(), parts };
+        let bar = StackedBar { name: "a very long name<".into(), total: "10 s".into(), parts };
         for longest in [10.0, 5.0, 0.0, f64::NAN] {
             let frame = frame(
                 "t",
@@ -120,9 +123,9 @@ mod tests {
                 let number = |name: &str| -> f64 {
                     rect.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
                 };
-                assert!(number("x") + number("width") <= WIDTH - TOTAL + 0.2, "{rect}");
+                assert!(number("x") + number("width") <= WIDTH - TOTAL_WIDTH + 0.2, "{rect}");
             }
         }
-        assert_eq!(cut("a very long name"), "a very l…");
+        assert_eq!(truncate_name("a very long name"), "a very l…");
     }
 }

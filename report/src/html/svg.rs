@@ -1,27 +1,26 @@
-//! A picture as a file of its own.
+//! A picture as a separate SVG file.
 
 use std::fmt::Write;
 
 use super::escape::escape;
 use crate::picture::Picture;
 
-/// How pictures look, in light and dark; the page has the same.
+/// Style of pictures in light and dark mode, also used by the page.
 pub const STYLE: &str = include_str!("picture.css");
 
-const ACROSS: usize = 3;
+const MAX_FRAMES_PER_ROW: usize = 3;
 const GAP: f64 = 16.0;
 const EDGE: f64 = 16.0;
-/// Width of a letter.
 const LETTER: f64 = 6.4;
 
-/// The picture as an SVG document, which follows the reader's choice of light or dark.
+/// The picture as an SVG document that follows the viewer's light or dark mode.
 #[must_use]
-pub fn alone(picture: &Picture) -> String {
-    in_rows(picture, picture.frames.len().clamp(1, ACROSS))
+pub fn standalone_svg(picture: &Picture) -> String {
+    svg_with_columns(picture, picture.frames.len().clamp(1, MAX_FRAMES_PER_ROW))
 }
 
-/// The same with so many frames beside each other.
-pub fn in_rows(picture: &Picture, across: usize) -> String {
+/// The same with `across` frames per row.
+pub fn svg_with_columns(picture: &Picture, across: usize) -> String {
     let width_of = picture.frames.iter().map(|f| f.width).fold(340.0, f64::max);
     let width = 2.0 * EDGE + across as f64 * (width_of + GAP) - GAP;
     let mut body = String::new();
@@ -51,7 +50,7 @@ pub fn in_rows(picture: &Picture, across: usize) -> String {
     )
 }
 
-/// In as many lines as it needs; where it ends.
+/// Writes the legend in as many lines as needed; returns its lower end.
 fn legend(body: &mut String, picture: &Picture, width: f64, top: f64) -> f64 {
     let (mut x, mut y) = (EDGE, top);
     for key in &picture.keys {

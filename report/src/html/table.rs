@@ -1,11 +1,11 @@
-//! The markup of tables.
+//! Markup of tables.
 
 use std::fmt::Write;
 
 use super::escape::escape;
-use crate::table::{Cell, Table};
+use crate::table::{Table, TableCell};
 
-/// The markup of a table. Names that are those of the row above are left out for the eye.
+/// Writes the markup of a table. Names equal to those of the row above are hidden visually.
 pub fn write(table: &Table, out: &mut String) {
     let words = if table.has_words { " w" } else { "" };
     let marks = table.marks().map(|text| format!("; {text}")).unwrap_or_default();
@@ -32,7 +32,7 @@ pub fn write(table: &Table, out: &mut String) {
     }
 }
 
-fn write_cell(cell: &Cell, out: &mut String, is_name: bool) {
+fn write_cell(cell: &TableCell, out: &mut String, is_name: bool) {
     out.push_str(if is_name { "<th scope=row" } else { "<td" });
     match (cell.shade, cell.is_strong) {
         (Some(shade), true) => {
@@ -44,7 +44,7 @@ fn write_cell(cell: &Cell, out: &mut String, is_name: bool) {
         (None, true) => out.push_str(" class=b"),
         (None, false) => {}
     }
-    if let Some(said) = &cell.said {
+    if let Some(said) = &cell.tooltip {
         let _ = write!(out, " title=\"{}\"", escape(said));
     }
     out.push('>');

@@ -1,36 +1,36 @@
 use super::*;
-use crate::model::{Block, Head, Model, Section, Tone, Value};
+use crate::model::{HeadlineValue, ReportBlock, ReportHead, ReportModel, ReportSection, TextStyle};
 
-fn model(benchmark: &'static str) -> Model {
-    Model {
+fn model(benchmark: &'static str) -> ReportModel {
+    ReportModel {
         benchmark,
-        head: Head { program: "<title>".into(), ranks: "2 ranks".into(), ..Head::default() },
+        head: ReportHead { program: "<title>".into(), ranks: "2 ranks".into(), ..ReportHead::default() },
         alarms: vec!["it \"failed\"".into()],
-        values: vec![Value {
+        values: vec![HeadlineValue {
             label: "value".into(),
             value: "766".into(),
             unit: "MB/s",
-            verdict: (Tone::Bad, "NOT VALID".into()),
+            verdict: (TextStyle::Bad, "NOT VALID".into()),
             numbers: vec![("write".into(), "404".into())],
-            line: Vec::new(),
-            closing: String::new(),
+            screen_line: Vec::new(),
+            closing_line: String::new(),
         }],
         findings: vec!["a < b".into()],
-        sections: vec![Section {
+        sections: vec![ReportSection {
             name: "bandwidth",
             title: "Bandwidth".into(),
             note: "A note.".into(),
             blocks: vec![
-                Block::Folded("more".into(), vec![Block::Pairs(vec![("T".into(), "15 min".into())])]),
-                Block::List(vec!["one".into()]),
+                ReportBlock::Folded("more".into(), vec![ReportBlock::Pairs(vec![("T".into(), "15 min".into())])]),
+                ReportBlock::List(vec!["one".into()]),
             ],
         }],
-        ..Model::default()
+        ..ReportModel::default()
     }
 }
 
-fn source(benchmark: &'static str, records: Option<Vec<u8>>) -> Source {
-    Source { model: model(benchmark), file: "a/run1.json".into(), records }
+fn source(benchmark: &'static str, records: Option<Vec<u8>>) -> PageRun {
+    PageRun { model: model(benchmark), file: "a/run1.json".into(), records }
 }
 
 #[test]

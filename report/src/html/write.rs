@@ -1,13 +1,13 @@
-//! The file: head, style, and each part in its place.
+//! The HTML file: head, style and sections.
 
 use std::fmt::Write;
 
 use super::escape::{escape, slug};
-use super::raw::base64;
+use super::records::base64;
 use super::{svg, table};
-use crate::model::{Block, Corruption, Model, Pair, Section, Tone, Value};
+use crate::model::{CorruptionReport, HeadlineValue, LabelledText, ReportBlock, ReportModel, ReportSection, TextStyle};
 use crate::picture::Picture;
-use crate::render::said;
+use crate::render::common_text;
 use crate::table::Table;
 use crate::text::list as words;
 
@@ -15,18 +15,18 @@ const STYLE: &str = include_str!("page.css");
 
 /// A run and the file it was read from.
 #[derive(Debug)]
-pub struct Source {
-    /// What is shown of it.
-    pub model: Model,
+pub struct PageRun {
+    /// Report model.
+    pub model: ReportModel,
     /// Name of the file.
     pub file: String,
-    /// Its records, compressed; None: too large for a page.
+    /// Compressed records; None if too large for a page.
     pub records: Option<Vec<u8>>,
 }
 
-/// A page of these runs; `common` is about all of them.
+/// Renders a page of these runs; `common` has sections about all of them.
 #[must_use]
-pub fn page(sources: &[Source], common: &[Section]) -> String {
+pub fn page(sources: &[PageRun], common: &[ReportSection]) -> String {
     let heading = match sources {
         [one] => title(&one.model),
         several => format!("{} results of beff-raw", several.len()),
@@ -50,7 +50,7 @@ pub fn page(sources: &[Source], common: &[Section]) -> String {
     out
 }
 
-/// What the browser must know first. The policy says what the page promises: nothing is fetched, nothing is run.
+/// HTML head. The content security policy forbids external resources and scripts.
 fn head(title: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
@@ -75,8 +75,8 @@ fn contents(out: &mut String, label: &str, links: impl Iterator<Item = (String, 
     out.push_str("</nav>\n");
 }
 
-/// What was measured and where.
-fn title(model: &Model) -> String {
+/// Title: benchmark, hosts and directory.
+fn title(model: &ReportModel) -> String {
     let head = &model.head;
     let storage = head.storage.as_ref().map_or_else(String::new, |[path, _]| format!(": {path}"));
     match head.name.as_str() {
@@ -85,17 +85,17 @@ fn title(model: &Model) -> String {
     }
 }
 
-/// When, with what and how long, and the file.
-fn facts<'s>(source: &'s Source) -> impl Iterator<Item = String> + 's {
+/// Start time, ranks, library, file system, duration, program and file.
+fn facts<'s>(source: &'s PageRun) -> impl Iterator<Item = String> + 's {
     let head = &source.model.head;
     let storage = head.storage.as_ref().map(|[_, place]| place.clone());
     let revision = if head.revision.is_empty() { String::new() } else { format!(" ({})", head.revision) };
     let program = format!("{}{revision}", head.program);
     let facts = [Some(head.started_utc.clone()), Some(head.ranks.clone()), Some(head.library.clone()), storage];
-    facts.into_iter().flatten().chain([head.took.clone(), program, source.file.clone()])
+    facts.into_iter().flatten().chain([head.elapsed_time.clone(), program, source.file.clone()])
 }
 
-fn run(out: &mut String, source: &Source, id: &str, level: u8) {
+fn run(out: &mut String, source: &PageRun, id: &str, level: u8) {
     let model = &source.model;
     let title = title(model);
     let _ = write!(out, "<article id={id}>\n<h{level}>{}</h{level}>\n<p class=facts>", escape(&title));
@@ -104,12 +104,13 @@ fn run(out: &mut String, source: &Source, id: &str, level: u8) {
         let _ = write!(out, "{gap}<span>{}</span>", escape(&fact));
     }
     out.push_str("</p>\n");
-    let errors = model.errors.iter().take(ALARMS).map(|e| format!("{}. Next step: {}", e.cause, e.next_step));
+    let errors = model.errors.iter().take(MAX_ERRORS).map(|e| format!("{}. Next step: {}", e.cause, e.next_step));
     for alarm in model.alarms.iter().cloned().chain(errors) {
         let _ = writeln!(out, "<p class=alarm role=alert>{}</p>", escape(&alarm));
     }
     let common = [validity(model), corruption(model.corruption.as_ref()), warnings(model)];
-    let sections: Vec<&Section> = model.sections.iter().chain(common.iter().flatten()).chain(&model.method).collect();
+    let sections: Vec<&ReportSection> =
+        model.sections.iter().chain(common.iter().flatten()).chain(&model.method).collect();
     let links = sections.iter().map(|s| (format!("{id}-{}", s.name), s.title.clone()));
     contents(out, &title, links.chain([(format!("{id}-records"), "Records".to_owned())]));
     out.push_str("<div class=top><div class=values>\n");
@@ -127,62 +128,65 @@ fn run(out: &mut String, source: &Source, id: &str, level: u8) {
     out.push_str("</article>\n");
 }
 
-/// Errors told at the top.
-const ALARMS: usize = 3;
+const MAX_ERRORS: usize = 3;
 
-/// What is to be read beside the values: what keeps them from being compared, what stands out, what to trust.
-fn findings(model: &Model) -> Vec<(&'static str, Vec<String>)> {
+/// Texts next to the values: unmet criteria, findings, reliability.
+fn findings(model: &ReportModel) -> Vec<(&'static str, Vec<String>)> {
     let mut trust: Vec<String> = model.trust.iter().map(|(label, text)| format!("{label}: {text}")).collect();
-    trust.extend(model.checked.iter().filter(|_| model.corruption.is_none()).cloned());
-    trust.extend(said::caveats(model, |_| true));
+    trust.extend(model.verification.iter().filter(|_| model.corruption.is_none()).cloned());
+    trust.extend(common_text::caveats(model, |_| true));
     if trust.is_empty() {
         trust.push("No warnings.".to_owned());
     }
     let all = [
         ("What was measured", model.head.about.clone()),
-        ("Do not compare this with other systems", said::lacks(model)),
-        ("What is missing or wrong", model.because.clone()),
+        ("Do not compare this with other systems", common_text::missing_criteria(model)),
+        ("What is missing or wrong", model.shortcomings.clone()),
         ("What stands out", model.findings.clone()),
         ("What to trust", trust),
     ];
     all.into_iter().filter(|(_, texts)| !texts.is_empty()).collect()
 }
 
-/// The criteria of all values; one that several have in the same words is told once.
-fn validity(model: &Model) -> Option<Section> {
-    let mut table = Table::new("Criteria", 2, ["reached", "of", "what is asked"]).with_words();
-    let otherwise = model.judged_otherwise.iter().map(|(by, judged)| (format!("{by}: "), said::beyond(model, judged)));
-    for (by, judged) in [(String::new(), model.judged.clone())].into_iter().chain(otherwise) {
-        for (criterion, names) in said::criteria(&judged) {
+/// Criteria of all values; equal criteria are listed once.
+fn validity(model: &ReportModel) -> Option<ReportSection> {
+    let mut table = Table::new("Criteria", 2, ["met", "of", "requirement"]).with_words();
+    let otherwise = model
+        .alternative_assessments
+        .iter()
+        .map(|(by, judged)| (format!("{by}: "), common_text::additional_criteria(model, judged)));
+    for (by, judged) in [(String::new(), model.assessments.clone())].into_iter().chain(otherwise) {
+        for (criterion, names) in common_text::criteria_by_subject(&judged) {
             let reached = if criterion.met { "yes" } else { "NO" }.to_owned();
             table.row([reached, format!("{by}{}", words(&names)), criterion.text.clone()]);
         }
     }
-    let note = "A value counts for a comparison with other systems only if everything here is reached.";
-    let blocks = if table.is_empty() { Vec::new() } else { vec![Block::Table(table)] };
-    Section::of("validity", "Validity", note, blocks)
+    let note = "A value is valid for a comparison with other systems only if all these criteria are met.";
+    let blocks = if table.is_empty() { Vec::new() } else { vec![ReportBlock::Table(table)] };
+    ReportSection::of("validity", "Validity", note, blocks)
 }
 
-fn corruption(found: Option<&Corruption>) -> Option<Section> {
+fn corruption(found: Option<&CorruptionReport>) -> Option<ReportSection> {
     let found = found?;
     let more = (found.more > 0).then(|| format!("and {} more places in the records", found.more));
-    let texts = [found.amount.clone()].into_iter().chain(found.places.iter().cloned()).chain(more);
-    Section::of("corruption", found.title, &found.next_step, vec![Block::List(texts.collect())])
+    let texts = [found.amount.clone()].into_iter().chain(found.locations.iter().cloned()).chain(more);
+    ReportSection::of("corruption", found.title, &found.next_step, vec![ReportBlock::List(texts.collect())])
 }
 
-/// All errors and warnings, each with what to do.
-fn warnings(model: &Model) -> Option<Section> {
-    let mut table = Table::new("Warnings and errors", 0, ["what", "what to do"]).with_words();
+/// All errors and warnings, each with its remedy.
+fn warnings(model: &ReportModel) -> Option<ReportSection> {
+    let mut table = Table::new("Warnings and errors", 0, ["problem", "next step"]).with_words();
     for (begin, trouble) in
-        model.errors.iter().map(|e| ("ERROR in ", e)).chain(model.caveats.iter().map(|c| ("", &c.trouble)))
+        model.errors.iter().map(|e| ("ERROR in ", e)).chain(model.warnings.iter().map(|c| ("", &c.problem)))
     {
         table.row([format!("{begin}{}", trouble.cause), trouble.next_step.clone()]);
     }
-    let block = if table.is_empty() { Block::List(vec!["There are none.".into()]) } else { Block::Table(table) };
-    Section::of("warnings", "Warnings", "", vec![block])
+    let block =
+        if table.is_empty() { ReportBlock::List(vec!["There are none.".into()]) } else { ReportBlock::Table(table) };
+    ReportSection::of("warnings", "Warnings", "", vec![block])
 }
 
-fn headline(out: &mut String, value: &Value) {
+fn headline(out: &mut String, value: &HeadlineValue) {
     let _ = write!(
         out,
         "<div class=value><p class=label>{}</p><p class=number><strong>{}</strong> {}</p>",
@@ -192,8 +196,8 @@ fn headline(out: &mut String, value: &Value) {
     );
     let (tone, text) = &value.verdict;
     let class = match tone {
-        Tone::Good => "good",
-        Tone::Bad => "bad",
+        TextStyle::Good => "good",
+        TextStyle::Bad => "bad",
         _ => "plain",
     };
     if !text.is_empty() {
@@ -211,7 +215,7 @@ fn list(out: &mut String, texts: &[String]) {
     out.push_str("</ul>\n");
 }
 
-fn pairs(out: &mut String, pairs: &[Pair]) {
+fn pairs(out: &mut String, pairs: &[LabelledText]) {
     if pairs.is_empty() {
         return;
     }
@@ -222,7 +226,7 @@ fn pairs(out: &mut String, pairs: &[Pair]) {
     out.push_str("</dl>\n");
 }
 
-fn write_section(out: &mut String, id: &str, section: &Section, level: u8) {
+fn write_section(out: &mut String, id: &str, section: &ReportSection, level: u8) {
     let title = escape(&section.title);
     let _ = write!(out, "<section id=\"{id}-{}\">\n<h{level}>{title}</h{level}>\n", section.name);
     if !section.note.is_empty() {
@@ -232,25 +236,25 @@ fn write_section(out: &mut String, id: &str, section: &Section, level: u8) {
     out.push_str("</section>\n");
 }
 
-fn blocks(out: &mut String, blocks_: &[Block], level: u8) {
+fn blocks(out: &mut String, blocks_: &[ReportBlock], level: u8) {
     let mut keys = None;
     for block in blocks_ {
         match block {
-            Block::Picture(one) => {
-                // A legend that stands above already is not told again.
+            ReportBlock::Picture(one) => {
+                // A legend equal to the one above is not repeated.
                 let is_new = keys.replace(&one.keys) != Some(&one.keys);
                 picture(out, one, level, is_new);
             }
-            Block::Table(one) => table::write(one, out),
-            Block::Pairs(all) => pairs(out, all),
-            Block::List(texts) => list(out, texts),
-            Block::Text(text) => {
+            ReportBlock::Table(one) => table::write(one, out),
+            ReportBlock::Pairs(all) => pairs(out, all),
+            ReportBlock::List(texts) => list(out, texts),
+            ReportBlock::Text(text) => {
                 let _ = writeln!(out, "<p>{}</p>", escape(text));
             }
-            Block::Notes(texts) => texts.iter().for_each(|text| {
+            ReportBlock::Notes(texts) => texts.iter().for_each(|text| {
                 let _ = writeln!(out, "<p class=note>{}</p>", escape(text));
             }),
-            Block::Folded(title, inside) => {
+            ReportBlock::Folded(title, inside) => {
                 let _ = writeln!(out, "<details><summary>{}</summary>", escape(title));
                 blocks(out, inside, level);
                 out.push_str("</details>\n");
@@ -282,7 +286,7 @@ fn picture(out: &mut String, picture: &Picture, level: u8, has_legend: bool) {
             "<div>{heading}<svg viewBox=\"0 0 {} {}\" role=img aria-label=\"{}\">{}</svg></div>",
             frame.width,
             frame.height,
-            escape(&frame.said),
+            escape(&frame.description),
             frame.body
         );
     }
@@ -291,8 +295,7 @@ fn picture(out: &mut String, picture: &Picture, level: u8, has_legend: bool) {
     out.push_str("</details>\n</figure>\n");
 }
 
-/// The records as a link that saves them.
-fn records(out: &mut String, source: &Source, id: &str, level: u8) {
+fn records(out: &mut String, source: &PageRun, id: &str, level: u8) {
     let _ = writeln!(out, "<section id={id}-records class=records>\n<h{level}>Records</h{level}>");
     let file = escape(&source.file);
     match &source.records {
@@ -302,7 +305,7 @@ fn records(out: &mut String, source: &Source, id: &str, level: u8) {
             let kb = bytes.len().div_ceil(1000);
             let _ = write!(
                 out,
-                "<p>All records, out of which everything above can be made again: <a download=\"{name}.json.zst\" \
+                "<p>All records, from which everything above can be derived again: <a download=\"{name}.json.zst\" \
                  href=\"data:application/zstd;base64,"
             );
             base64(bytes, out);

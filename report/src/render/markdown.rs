@@ -1,33 +1,33 @@
-//! Blocks of a report as Markdown, for the page of a build.
+//! Blocks of a report as Markdown, for the summary of a CI job.
 
-use crate::model::Block;
-use crate::plain;
+use crate::model::ReportBlock;
 use crate::table::Table;
+use crate::terminal_escape;
 
-/// The text.
+/// Renders blocks.
 #[must_use]
-pub fn markdown(blocks: &[Block]) -> String {
+pub fn markdown(blocks: &[ReportBlock]) -> String {
     let mut out = String::new();
     write(&mut out, blocks);
     out
 }
 
-fn write(out: &mut String, blocks: &[Block]) {
+fn write(out: &mut String, blocks: &[ReportBlock]) {
     for block in blocks {
         out.push('\n');
         match block {
-            Block::Table(one) => table(out, one),
-            Block::Picture(picture) => table(out, &picture.table),
-            Block::Pairs(all) => {
+            ReportBlock::Table(one) => table(out, one),
+            ReportBlock::Picture(picture) => table(out, &picture.table),
+            ReportBlock::Pairs(all) => {
                 all.iter().for_each(|(name, text)| line(out, &format!("- **{}**: {}", escaped(name), escaped(text))));
             }
-            Block::List(texts) => texts.iter().for_each(|text| line(out, &format!("- {}", escaped(text)))),
-            Block::Text(text) => line(out, &escaped(text)),
-            Block::Notes(texts) => {
+            ReportBlock::List(texts) => texts.iter().for_each(|text| line(out, &format!("- {}", escaped(text)))),
+            ReportBlock::Text(text) => line(out, &escaped(text)),
+            ReportBlock::Notes(texts) => {
                 let texts: Vec<String> = texts.iter().map(|text| escaped(text)).collect();
                 line(out, &texts.join(" "));
             }
-            Block::Folded(title, inside) => {
+            ReportBlock::Folded(title, inside) => {
                 line(out, &format!("### {}", escaped(title)));
                 write(out, inside);
             }
@@ -36,7 +36,7 @@ fn write(out: &mut String, blocks: &[Block]) {
 }
 
 fn line(out: &mut String, text: &str) {
-    out.push_str(&plain::line(text));
+    out.push_str(&terminal_escape::line(text));
     out.push('\n');
 }
 
@@ -59,7 +59,7 @@ fn table(out: &mut String, table: &Table) {
     }
 }
 
-/// What Markdown or HTML would take for markup.
+/// Escapes the markup characters of Markdown and HTML.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

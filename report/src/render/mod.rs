@@ -1,21 +1,21 @@
-//! How a [`crate::model::Model`] looks on a terminal: one screen, or all of it as text; and blocks as Markdown.
+//! Rendering of a [`crate::model::ReportModel`] for a terminal, as one screen or as full text; and of blocks as Markdown.
 
+pub mod common_text;
 pub mod markdown;
-pub mod said;
 mod screen;
 mod text;
 
 pub use text::{blocks, table};
 
-use crate::model::Model;
-use crate::place::{Level, Place};
-use crate::sheet::Sheet;
+use crate::display::{DetailLevel, DisplayContext};
+use crate::model::ReportModel;
+use crate::terminal::TerminalOutput;
 
-/// What a user reads on stdout.
+/// Output on stdout.
 #[must_use]
-pub fn sheet(model: &Model, level: Level, place: &Place) -> Sheet {
+pub fn sheet(model: &ReportModel, level: DetailLevel, place: &DisplayContext) -> TerminalOutput {
     match level {
-        Level::Screen => Sheet::Screen(screen::screen(model, place)),
-        Level::Full | Level::Details | Level::Page => Sheet::Text(text::text(model)),
+        DetailLevel::Screen => TerminalOutput::Screen(screen::screen(model, place)),
+        DetailLevel::Full | DetailLevel::Details | DetailLevel::Page => TerminalOutput::Text(text::text(model)),
     }
 }

@@ -1,15 +1,17 @@
-//! All of a result as text, no line wider than [`crate::text::WIDTH`] but for lines that scripts look for.
+//! The full result as text, with lines of at most [`crate::text::WIDTH`] except those intended for scripts.
 
-use super::said::{beyond, criteria};
-use crate::criterion::in_words;
-use crate::model::{Block, Corruption, Judged, Model, Pair, Section, Trouble};
+use super::common_text::{additional_criteria, criteria_by_subject};
+use crate::criterion::validity_text;
+use crate::model::{
+    CorruptionReport, LabelledText, Problem, ReportBlock, ReportModel, ReportSection, ValidityAssessment,
+};
 use crate::table::Table;
-use crate::text::{list, Page};
+use crate::text::{list, TextPage};
 
-/// The text.
+/// Renders the text.
 #[must_use]
-pub fn text(model: &Model) -> String {
-    let mut page = Page::default();
+pub fn text(model: &ReportModel) -> String {
+    let mut page = TextPage::default();
     alarms(&mut page, model);
     if !model.alarms.is_empty() {
         page.blank();
@@ -20,23 +22,23 @@ pub fn text(model: &Model) -> String {
     if let Some(corruption) = &model.corruption {
         wrong_data(&mut page, corruption);
     }
-    troubles(&mut page, "Errors", model.errors.iter());
-    troubles(&mut page, "Warnings", model.caveats.iter().map(|caveat| &caveat.trouble));
+    problems(&mut page, "Errors", model.errors.iter());
+    problems(&mut page, "Warnings", model.warnings.iter().map(|caveat| &caveat.problem));
     model.method.iter().for_each(|section| write(&mut page, section));
     page.blank();
     alarms(&mut page, model);
     if model.alarms.is_empty() && !model.complete.is_empty() {
         page.line(&model.complete);
     }
-    model.values.iter().filter(|value| !value.closing.is_empty()).for_each(|value| page.line(&value.closing));
+    model.values.iter().filter(|value| !value.closing_line.is_empty()).for_each(|value| page.line(&value.closing_line));
     page.finish()
 }
 
-fn alarms(page: &mut Page, model: &Model) {
+fn alarms(page: &mut TextPage, model: &ReportModel) {
     model.alarms.iter().for_each(|alarm| page.hanging("*** ", alarm));
 }
 
-fn head(page: &mut Page, model: &Model) {
+fn head(page: &mut TextPage, model: &ReportModel) {
     let head = &model.head;
     let first =
         [&head.program, &head.subject].into_iter().filter(|s| !s.is_empty()).cloned().collect::<Vec<_>>().join(": ");
@@ -54,7 +56,7 @@ fn head(page: &mut Page, model: &Model) {
     }
 }
 
-fn write(page: &mut Page, section: &Section) {
+fn write(page: &mut TextPage, section: &ReportSection) {
     page.heading(&section.title);
     blocks(page, &section.blocks);
     if !section.note.is_empty() {
@@ -62,22 +64,24 @@ fn write(page: &mut Page, section: &Section) {
     }
 }
 
-/// Blocks one below the other.
-pub fn blocks(page: &mut Page, all: &[Block]) {
-    let tables =
-        all.iter().filter(|block| matches!(block, Block::Table(_) | Block::Picture(_) | Block::Folded(..))).count();
+/// Writes blocks.
+pub fn blocks(page: &mut TextPage, all: &[ReportBlock]) {
+    let tables = all
+        .iter()
+        .filter(|block| matches!(block, ReportBlock::Table(_) | ReportBlock::Picture(_) | ReportBlock::Folded(..)))
+        .count();
     for (place, block) in all.iter().enumerate() {
-        if place > 0 && !matches!(block, Block::Notes(_)) {
+        if place > 0 && !matches!(block, ReportBlock::Notes(_)) {
             page.blank();
         }
         match block {
-            Block::Table(one) => captioned(page, one, tables > 1),
-            Block::Picture(picture) => captioned(page, &picture.table, tables > 1),
-            Block::Pairs(all) => pairs(page, all),
-            Block::List(texts) => texts.iter().for_each(|text| page.hanging("  - ", text)),
-            Block::Text(text) => page.hanging("  ", text),
-            Block::Notes(texts) => texts.iter().for_each(|text| page.hanging("  ", text)),
-            Block::Folded(title, inside) => {
+            ReportBlock::Table(one) => table_with_caption(page, one, tables > 1),
+            ReportBlock::Picture(picture) => table_with_caption(page, &picture.table, tables > 1),
+            ReportBlock::Pairs(all) => pairs(page, all),
+            ReportBlock::List(texts) => texts.iter().for_each(|text| page.hanging("  - ", text)),
+            ReportBlock::Text(text) => page.hanging("  ", text),
+            ReportBlock::Notes(texts) => texts.iter().for_each(|text| page.hanging("  ", text)),
+            ReportBlock::Folded(title, inside) => {
                 page.hanging("  ", title);
                 blocks(page, inside);
             }
@@ -85,27 +89,27 @@ pub fn blocks(page: &mut Page, all: &[Block]) {
     }
 }
 
-/// Widest column of labels.
-const LABEL: usize = 27;
+const MAX_LABEL_WIDTH: usize = 27;
 
-/// Pairs whose names are the same continue each other.
-fn pairs(page: &mut Page, all: &[Pair]) {
-    let width = all.iter().map(|(label, _)| label.chars().count()).filter(|n| *n <= LABEL).max().unwrap_or(0).max(12);
+/// Writes pairs; a label equal to the one above is not repeated.
+fn pairs(page: &mut TextPage, all: &[LabelledText]) {
+    let width =
+        all.iter().map(|(label, _)| label.chars().count()).filter(|n| *n <= MAX_LABEL_WIDTH).max().unwrap_or(0).max(12);
     for (place, (label, text)) in all.iter().enumerate() {
         let label = if place > 0 && all[place - 1].0 == *label { "" } else { label };
         page.hanging(&format!("  {label:<width$}  "), text);
     }
 }
 
-fn captioned(page: &mut Page, one: &Table, has_caption: bool) {
+fn table_with_caption(page: &mut TextPage, one: &Table, has_caption: bool) {
     if has_caption && !one.caption.is_empty() {
         page.hanging("  ", &one.caption);
     }
     table(page, one);
 }
 
-/// A table with what explains it.
-pub fn table(page: &mut Page, table: &Table) {
+/// Writes a table with notes and legend.
+pub fn table(page: &mut TextPage, table: &Table) {
     for (place, (_, lines)) in table.lines(page.width()).into_iter().enumerate() {
         if place > 0 {
             page.blank();
@@ -118,45 +122,47 @@ pub fn table(page: &mut Page, table: &Table) {
     }
 }
 
-fn validity(page: &mut Page, model: &Model) {
-    if model.judged.is_empty() {
+fn validity(page: &mut TextPage, model: &ReportModel) {
+    if model.assessments.is_empty() {
         return;
     }
     page.heading("Validity for comparison with other systems");
-    verdicts(page, &model.judged);
-    criteria_of(page, &model.judged);
-    for (by, judged) in &model.judged_otherwise {
+    verdicts(page, &model.assessments);
+    list_criteria(page, &model.assessments);
+    for (by, judged) in &model.alternative_assessments {
         page.blank();
         page.line(format!("  by {by}"));
         verdicts(page, judged);
-        criteria_of(page, &beyond(model, judged));
+        list_criteria(page, &additional_criteria(model, judged));
     }
 }
 
-fn verdicts(page: &mut Page, judged: &[Judged]) {
-    judged.iter().for_each(|judged| page.hanging("  ", &format!("{}: {}", judged.name, in_words(&judged.criteria))));
+fn verdicts(page: &mut TextPage, judged: &[ValidityAssessment]) {
+    judged
+        .iter()
+        .for_each(|judged| page.hanging("  ", &format!("{}: {}", judged.name, validity_text(&judged.criteria))));
 }
 
-fn criteria_of(page: &mut Page, judged: &[Judged]) {
-    for (criterion, names) in criteria(judged) {
-        let word = if criterion.met { "reached" } else { "MISSING" };
+fn list_criteria(page: &mut TextPage, judged: &[ValidityAssessment]) {
+    for (criterion, names) in criteria_by_subject(judged) {
+        let word = if criterion.met { "met" } else { "NOT MET" };
         let text = if criterion.met { criterion.text.as_str() } else { criterion.lack() };
         let of = if names.len() == judged.len() { String::new() } else { format!("{}: ", list(&names)) };
         page.hanging(&format!("    {word:<9}"), &format!("{of}{text}"));
     }
 }
 
-fn wrong_data(page: &mut Page, corruption: &Corruption) {
+fn wrong_data(page: &mut TextPage, corruption: &CorruptionReport) {
     page.heading(corruption.title);
     page.line(format!("  {}", corruption.amount));
-    corruption.places.iter().for_each(|place| page.hanging("  - ", place));
+    corruption.locations.iter().for_each(|place| page.hanging("  - ", place));
     if corruption.more > 0 {
         page.line(format!("  ... and {} more places in the JSON document", corruption.more));
     }
     page.hanging("  -> ", &corruption.next_step);
 }
 
-fn troubles<'m>(page: &mut Page, title: &str, all: impl Iterator<Item = &'m Trouble>) {
+fn problems<'m>(page: &mut TextPage, title: &str, all: impl Iterator<Item = &'m Problem>) {
     for (number, trouble) in all.enumerate() {
         if number == 0 {
             page.heading(title);

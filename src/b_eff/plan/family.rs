@@ -3,15 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a pattern is one of.
+/// Family of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// The six ring patterns of the average.
+pub enum PatternFamily {
+    /// The six ring patterns, in the average.
     Ring,
-    /// One ring of all ranks in random order; 30 of them in the average.
+    /// Rings of all ranks in random order, 30 in the average.
     Random,
-    /// One ring in an order that puts neighbours far apart.
+    /// One ring with distant neighbours.
     WorstCycle,
     /// Pairs: best and worst bisection.
     Bisection,
@@ -21,12 +21,12 @@ pub enum Family {
     PingPong,
 }
 
-impl Family {
-    /// All of them in the order in which they are measured.
+impl PatternFamily {
+    /// All families in the order of measurement.
     pub const ALL: [Self; 6] =
         [Self::PingPong, Self::Ring, Self::Random, Self::WorstCycle, Self::Bisection, Self::Cartesian];
 
-    /// The name as it is typed, printed and written.
+    /// Name on the command line and in output.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Family {
         }
     }
 
-    /// Whether b_eff is an average over this family; the others are only reported.
+    /// True if b_eff is an average over this family; the others are only reported.
     #[must_use]
     pub fn in_average(self) -> bool {
         matches!(self, Self::Ring | Self::Random)

@@ -1,57 +1,55 @@
 //! Neighbours in Cartesian grids of two and three dimensions.
 
-use super::Step;
+use super::ExchangeStep;
 
-/// Ranks as a grid, numbered as MPI_Cart_create does: the last dimension varies fastest.
+/// Grid of ranks, numbered as by MPI_Cart_create: the last dimension varies fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grid {
+pub struct CartesianGrid {
     /// Extents, non-increasing.
     pub dims: Vec<u64>,
     /// Directions of the messages, as indices into `dims`, from 0. All have an extent of at least 2.
     pub directions: Vec<usize>,
-    /// Whether the last is a neighbour of the first.
+    /// True if the grid is periodic: the last rank of a direction is a neighbour of the first.
     pub cyclic: bool,
 }
 
-impl Grid {
-    /// Messages in all directions of a grid; those of extent 1 have none.
+impl CartesianGrid {
+    /// Grid with messages in all directions of an extent above 1.
     #[must_use]
-    pub fn all(dims: &[u64], cyclic: bool) -> Self {
+    pub fn in_all_directions(dims: &[u64], cyclic: bool) -> Self {
         let directions = (0..dims.len()).filter(|&d| dims[d] > 1).collect();
         Self { dims: dims.to_vec(), directions, cyclic }
     }
 
-    /// Messages in one direction of a cyclic grid.
+    /// Cyclic grid with messages in one direction.
     #[must_use]
-    pub fn one(dims: &[u64], direction: usize) -> Self {
+    pub fn in_one_direction(dims: &[u64], direction: usize) -> Self {
         Self { dims: dims.to_vec(), directions: vec![direction], cyclic: true }
     }
 
-    /// Messages down and up each direction in turn: step k of all ranks is the same shift. In a cyclic direction of extent
-    /// 2, both neighbours are the same process, and the second message is dropped.
-    pub(super) fn steps(&self, rank: u64) -> Vec<Step> {
+    /// Messages to the lower and the upper neighbour in each direction in turn: step k is the same shift on all ranks. In a
+    /// cyclic direction of extent 2, both neighbours are the same process, and the second message is omitted.
+    pub(super) fn steps(&self, rank: u64) -> Vec<ExchangeStep> {
         let mut steps = Vec::with_capacity(2 * self.directions.len());
         for &direction in &self.directions {
             let (lower, upper) = self.neighbours(rank, direction);
-            steps.push(Step { send_to: lower, receive_from: upper });
-            if self.shifts(direction) == 2 {
-                steps.push(Step { send_to: upper, receive_from: lower });
+            steps.push(ExchangeStep { send_to: lower, receive_from: upper });
+            if self.messages_per_direction(direction) == 2 {
+                steps.push(ExchangeStep { send_to: upper, receive_from: lower });
             }
         }
         steps
     }
 
-    /// Steps of every rank.
-    pub(super) fn most_steps(&self) -> u64 {
-        self.directions.iter().map(|&d| self.shifts(d)).sum()
+    pub(super) fn max_steps(&self) -> u64 {
+        self.directions.iter().map(|&d| self.messages_per_direction(d)).sum()
     }
 
-    /// Messages of all ranks in one iteration.
     pub(super) fn messages(&self) -> u64 {
         let ranks: u64 = self.dims.iter().product();
         let of = |&d: &usize| {
             let border = if self.cyclic { 0 } else { ranks / self.dims[d] };
-            self.shifts(d) * (ranks - border)
+            self.messages_per_direction(d) * (ranks - border)
         };
         self.directions.iter().map(of).sum()
     }
@@ -61,7 +59,7 @@ impl Grid {
         self.dims.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
     }
 
-    fn shifts(&self, direction: usize) -> u64 {
+    fn messages_per_direction(&self, direction: usize) -> u64 {
         if self.cyclic && self.dims[direction] == 2 {
             1
         } else {
@@ -69,7 +67,7 @@ impl Grid {
         }
     }
 
-    /// The next ranks below and above in a direction; None beyond the border.
+    /// Lower and upper neighbour in a direction; None beyond the border.
     fn neighbours(&self, rank: u64, direction: usize) -> (Option<u64>, Option<u64>) {
         let extent = self.dims[direction];
         let stride: u64 = self.dims[direction + 1..].iter().product();
@@ -81,21 +79,21 @@ impl Grid {
     }
 }
 
-/// Extents of a grid of two dimensions: as near to each other as possible, the larger one first.
+/// Extents of a two-dimensional grid: as close to each other as possible, non-increasing.
 #[must_use]
 pub fn dims_2d(ranks: u64) -> [u64; 2] {
     let smaller = divisors_to_root(ranks).max().unwrap_or(1);
     [ranks / smaller, smaller]
 }
 
-/// Extents of a grid of three dimensions, non-increasing; the largest as small as possible, then the second.
+/// Extents of a three-dimensional grid, non-increasing; the largest as small as possible, then the second.
 ///
-/// That is what MPI_Dims_create is documented to give ("as close to each other as possible, using an appropriate
-/// divisibility algorithm", MPI 4.0, section 8.5.2); smallest difference of the largest and smallest extent, or smallest
-/// sum, give the same up to 4096 ranks. Compared with the libraries up to 4096 ranks: MPICH 4.0.2 has the same in two
-/// dimensions, and in three but for 360 (10x6x6 instead of 9x8x5) and 3696; Open MPI 4.1.4 is further off at some numbers
-/// with many divisors, from 72 on (12x6 instead of 9x8). Own arithmetic makes a plan without MPI, and the same pattern
-/// with every library.
+/// This is the documented result of MPI_Dims_create ("as close to each other as possible, using an appropriate
+/// divisibility algorithm", MPI 4.0, section 8.5.2); the smallest difference of the largest and smallest extent, or the
+/// smallest sum, are equivalent up to 4096 ranks. Compared with the libraries up to 4096 ranks: MPICH 4.0.2 agrees in two
+/// dimensions, and in three except for 360 (10x6x6 instead of 9x8x5) and 3696; Open MPI 4.1.4 differs at some numbers with
+/// many divisors, from 72 on (12x6 instead of 9x8). Own arithmetic yields a plan without MPI, and the same pattern with
+/// every library.
 #[must_use]
 pub fn dims_3d(ranks: u64) -> [u64; 3] {
     let candidates =
@@ -103,11 +101,10 @@ pub fn dims_3d(ranks: u64) -> [u64; 3] {
             let [first, second] = dims_2d(ranks / smallest);
             [first, second, smallest]
         });
-    // If even the nearest two factors of the rest fall below `smallest`, no three extents end with it.
+    // If even the closest two factors of the quotient are below `smallest`, no three extents end with it.
     candidates.filter(|dims| dims[1] >= dims[2]).min().unwrap_or([ranks, 1, 1])
 }
 
-/// The divisors of a number up to its square root.
 fn divisors_to_root(number: u64) -> impl Iterator<Item = u64> {
     (1..).take_while(move |d| d * d <= number).filter(move |d| number.is_multiple_of(*d))
 }
@@ -161,15 +158,15 @@ mod tests {
         // 0 1
         // 2 3
         // 4 5
-        let step = |send_to, receive_from| Step { send_to, receive_from };
-        let open = Grid::all(&[3, 2], false);
+        let step = |send_to, receive_from| ExchangeStep { send_to, receive_from };
+        let open = CartesianGrid::in_all_directions(&[3, 2], false);
         assert_eq!(open.steps(0), [step(None, Some(2)), step(Some(2), None), step(None, Some(1)), step(Some(1), None)]);
-        assert_eq!((open.messages(), open.most_steps(), open.shape().as_str()), (14, 4, "3x2"));
-        let closed = Grid::all(&[3, 2], true);
+        assert_eq!((open.messages(), open.max_steps(), open.shape().as_str()), (14, 4, "3x2"));
+        let closed = CartesianGrid::in_all_directions(&[3, 2], true);
         assert_eq!(closed.steps(1), [step(Some(5), Some(3)), step(Some(3), Some(5)), step(Some(0), Some(0))]);
-        assert_eq!((closed.messages(), closed.most_steps()), (18, 3));
-        assert_eq!(Grid::one(&[3, 2], 1).steps(4), [step(Some(5), Some(5))]);
-        assert_eq!(Grid::all(&[7, 1, 1], true).directions, [0]);
+        assert_eq!((closed.messages(), closed.max_steps()), (18, 3));
+        assert_eq!(CartesianGrid::in_one_direction(&[3, 2], 1).steps(4), [step(Some(5), Some(5))]);
+        assert_eq!(CartesianGrid::in_all_directions(&[7, 1, 1], true).directions, [0]);
     }
 
     proptest! {

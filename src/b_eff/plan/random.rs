@@ -1,5 +1,5 @@
-//! Rings of all ranks in random order. The release draws them from the clock; here a seed gives the same rings on every
-//! machine and with every version of the generator's library: everything between the seed and the order is spelled out.
+//! Rings of all ranks in random order. The release seeds them from the clock; here a seed yields the same rings on every
+//! machine and with every version of the generator's library: all steps from the seed to the order are defined here.
 
 use rand_pcg::rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -7,30 +7,29 @@ use rand_pcg::Pcg64Mcg;
 /// Number of random rings.
 pub const RANDOM_RINGS: u64 = 30;
 
-/// A random ring. Kept as what it is drawn from, so that thirty rings of a million ranks take no memory on each of them.
+/// A random ring, stored as its parameters, so that thirty rings of a million ranks need no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomRing {
     /// Ranks, all of them in the ring.
     pub ranks: u64,
     /// Seed of the plan.
     pub seed: u64,
-    /// Which ring, from 1. Each has a generator of its own: leaving others out changes nothing.
+    /// Number of the ring, from 1. Each has its own generator, so that omitting others changes nothing.
     pub number: u64,
 }
 
 impl RandomRing {
-    /// The ranks in the order of the ring (Fisher and Yates); time and memory grow with their number.
+    /// Ranks in the order of the ring (Fisher and Yates); time and memory grow with their number.
     #[must_use]
     pub fn order(&self) -> Vec<u64> {
         let mut order: Vec<u64> = (0..self.ranks).collect();
         let mut random = self.generator();
         for last in (1..order.len()).rev() {
-            order.swap(last, below(&mut random, last as u64 + 1) as usize);
+            order.swap(last, uniform_below(&mut random, last as u64 + 1) as usize);
         }
         order
     }
 
-    /// Neighbours of a rank in the ring, left and right.
     pub(super) fn neighbours(&self, rank: u64) -> (u64, u64) {
         let order = self.order();
         let size = order.len();
@@ -38,7 +37,7 @@ impl RandomRing {
         (order[(position + size - 1) % size], order[(position + 1) % size])
     }
 
-    /// Seeds that differ by one bit must not give related generators, so seed and number are mixed before.
+    /// Seed and number are mixed first: seeds that differ by one bit must not yield related generators.
     fn generator(&self) -> Pcg64Mcg {
         let high = mix(mix(self.seed) ^ self.number);
         let low = mix(high);
@@ -54,9 +53,9 @@ fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A number below `end`: the upper half of a product. No number is more probable than another by more than end / 2^64 of
-/// its probability, which is less than 2^-32 for any number of ranks that MPI can count.
-fn below(random: &mut impl Rng, end: u64) -> u64 {
+/// Uniform random number below `end`: the upper half of a product. The relative bias is at most end / 2^64, less than 2^-32
+/// for any number of ranks of MPI.
+fn uniform_below(random: &mut impl Rng, end: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(end)) >> 64) as u64
 }
 
@@ -72,8 +71,8 @@ mod tests {
 
     #[test]
     fn the_same_rings_for_ever() {
-        // From a second implementation of the generator: a change of these numbers makes results with the same seed
-        // incomparable.
+        // From a second implementation of the generator: if these numbers change, results with the same seed are not
+        // comparable.
         assert_eq!(order(4, 1, 1), [2, 3, 0, 1]);
         assert_eq!(order(8, 1, 1), [3, 0, 6, 7, 5, 4, 1, 2]);
         assert_eq!(order(8, 1, 2), [6, 5, 0, 4, 3, 1, 2, 7]);

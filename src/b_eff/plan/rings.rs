@@ -1,15 +1,15 @@
-//! Rings whose order is arithmetic: the six ring patterns, the worst-case cycle, pairs.
+//! Rings with a computed order: the six ring patterns, the worst-case cycle, pairs.
 
-use super::Step;
+use super::ExchangeStep;
 
 /// Number of ring patterns.
 pub const RING_PATTERNS: u64 = 6;
 
-/// Steps of a rank between its neighbours in a ring of `size`: to the left and from the right, then the other way round. In
-/// a ring of two both neighbours are the same process, and the second message is dropped; alone, a rank has none.
-pub(super) fn steps(size: u64, left: u64, right: u64) -> Vec<Step> {
-    let there = Step { send_to: Some(left), receive_from: Some(right) };
-    let back = Step { send_to: Some(right), receive_from: Some(left) };
+/// Steps of a rank in a ring of `size`: to the left and from the right, then the reverse. In a ring of two, both neighbours
+/// are the same process, and the second message is omitted; a ring of one has none.
+pub(super) fn steps(size: u64, left: u64, right: u64) -> Vec<ExchangeStep> {
+    let there = ExchangeStep { send_to: Some(left), receive_from: Some(right) };
+    let back = ExchangeStep { send_to: Some(right), receive_from: Some(left) };
     match size {
         0 | 1 => Vec::new(),
         2 => vec![there],
@@ -26,23 +26,23 @@ pub(super) fn messages(size: u64) -> u64 {
     }
 }
 
-/// Rings that are consecutive blocks of ranks: some of one size, then some of another.
+/// Partition of the ranks into rings of consecutive ranks: some of one size, then some of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blocks {
-    /// Number and size of the rings, in the order of the ranks; the second number may be 0.
+pub struct RingPartition {
+    /// (Number, size) of the rings in the order of the ranks; the second number may be 0.
     parts: [(u64, u64); 2],
 }
 
-impl Blocks {
-    /// The rings of ring pattern `number`, from 1 to [`RING_PATTERNS`], by the formula of release 3.6. With s the standard
-    /// size: k = max(1, min(int(ranks / s + 0.4), int(ranks / 2))) rings, whose sizes differ by 1 at most.
+impl RingPartition {
+    /// Rings of ring pattern `number`, from 1 to [`RING_PATTERNS`], by the formula of release 3.6. With s the standard size:
+    /// k = max(1, min(int(ranks / s + 0.4), int(ranks / 2))) rings, whose sizes differ by 1 at most.
     ///
-    /// The paper says that pattern 2 is one ring up to 7 processes; by the formula, and in the release, 7 processes are
-    /// two rings of 4 and 3. The formula holds here.
+    /// By the paper, pattern 2 is one ring up to 7 processes; by the formula, and in the release, 7 processes are two rings
+    /// of 4 and 3. This function follows the formula.
     #[must_use]
-    pub fn of_pattern(number: u64, ranks: u64) -> Self {
+    pub fn for_ring_pattern(number: u64, ranks: u64) -> Self {
         let size = standard_size(number, ranks);
-        // int(ranks / size + 0.4) without a rounding.
+        // int(ranks / size + 0.4) in integer arithmetic.
         let rings = ((5 * ranks + 2 * size) / (5 * size)).min(ranks / 2).max(1);
         let low = ranks / rings;
         let high_rings = ranks - low * rings;
@@ -51,13 +51,13 @@ impl Blocks {
         Self { parts: if high_first { [high, low] } else { [low, high] } }
     }
 
-    /// Pairs of neighbouring ranks 2k and 2k + 1: the best bisection. The last of an odd number is alone.
+    /// Pairs of ranks 2k and 2k + 1: the best bisection. The last of an odd number has no partner.
     #[must_use]
     pub fn pairs(ranks: u64) -> Self {
         Self { parts: [(ranks / 2, 2), (ranks % 2, 1)] }
     }
 
-    /// Size of the ring of a rank, and its neighbours to the left and to the right.
+    /// Size of the ring of a rank, and its left and right neighbours.
     pub(super) fn neighbours(&self, rank: u64) -> (u64, u64, u64) {
         let [(number, first), (_, second)] = self.parts;
         let (begin, size) = if rank < number * first { (0, first) } else { (number * first, second) };
@@ -66,13 +66,11 @@ impl Blocks {
         (size, start + (position + size - 1) % size, start + (position + 1) % size)
     }
 
-    /// Messages of all ranks in one iteration.
     pub(super) fn messages(&self) -> u64 {
         self.parts.iter().map(|&(number, size)| number * messages(size)).sum()
     }
 
-    /// Size of the largest ring.
-    pub(super) fn largest(&self) -> u64 {
+    pub(super) fn largest_ring(&self) -> u64 {
         self.parts.iter().filter(|(number, _)| *number > 0).map(|&(_, size)| size).max().unwrap_or(0)
     }
 
@@ -99,7 +97,7 @@ impl Blocks {
     }
 }
 
-/// What ring pattern `number` aims at: 2, 4, 8, a quarter (at least 16), half (at least 32), all.
+/// Standard ring size of ring pattern `number`: 2, 4, 8, a quarter (at least 16), half (at least 32), all.
 fn standard_size(number: u64, ranks: u64) -> u64 {
     let size = match number {
         1 => 2,
@@ -112,7 +110,7 @@ fn standard_size(number: u64, ranks: u64) -> u64 {
     size.min(ranks)
 }
 
-/// Rank at a position of the worst-case cycle: even ranks upwards, then odd ranks downwards. Rank i is at position i / 2 if
+/// Rank at a position of the worst-case cycle: even ranks ascending, then odd ranks descending. Rank i is at position i / 2 if
 /// it is even, and at position ranks - 1 - i / 2 if it is odd.
 pub(super) fn worst_cycle_rank(ranks: u64, position: u64) -> u64 {
     if position < ranks.div_ceil(2) {
@@ -122,15 +120,14 @@ pub(super) fn worst_cycle_rank(ranks: u64, position: u64) -> u64 {
     }
 }
 
-/// Neighbours of a rank in the worst-case cycle, left and right.
 pub(super) fn worst_cycle_neighbours(ranks: u64, rank: u64) -> (u64, u64) {
     let position = if rank.is_multiple_of(2) { rank / 2 } else { ranks - 1 - rank / 2 };
     let at = |position| worst_cycle_rank(ranks, position % ranks);
     (at(position + ranks - 1), at(position + 1))
 }
 
-/// The pairs of the worst bisection: ranks k and ranks - 1 - k; the one in the middle of an odd number is alone.
-pub(super) fn mirrored(ranks: u64) -> Vec<Vec<u64>> {
+/// The pairs of the worst bisection: ranks k and ranks - 1 - k; the middle one of an odd number has no partner.
+pub(super) fn mirrored_pairs(ranks: u64) -> Vec<Vec<u64>> {
     let pairs = (0..ranks / 2).map(|k| vec![k, ranks - 1 - k]);
     pairs.chain((ranks % 2 == 1).then(|| vec![ranks / 2])).collect()
 }
@@ -140,7 +137,7 @@ mod tests {
     use super::*;
 
     fn shapes(ranks: u64) -> Vec<String> {
-        (1..=RING_PATTERNS).map(|number| Blocks::of_pattern(number, ranks).shape()).collect()
+        (1..=RING_PATTERNS).map(|number| RingPartition::for_ring_pattern(number, ranks).shape()).collect()
     }
 
     #[test]
@@ -174,7 +171,7 @@ mod tests {
         for ranks in 2..=1024_u64 {
             let standards = [2, 4, 8, 16.max(ranks / 4), 32.max(ranks / 2), ranks].map(|s| s.min(ranks));
             for (number, standard) in (1..).zip(standards) {
-                let blocks = Blocks::of_pattern(number, ranks);
+                let blocks = RingPartition::for_ring_pattern(number, ranks);
                 let rings = blocks.rings();
                 let sizes: Vec<u64> = rings.iter().map(|r| r.len() as u64).collect();
                 assert_eq!(sizes, by_the_formula(standard, ranks), "{ranks} ranks, pattern {number}");
@@ -196,11 +193,11 @@ mod tests {
 
     #[test]
     fn bisections_pair_all_but_the_last_of_an_odd_number() {
-        assert_eq!(Blocks::pairs(6).shape(), "3x2");
-        assert_eq!(Blocks::pairs(7).shape(), "3x2+1");
-        assert_eq!(Blocks::pairs(2).shape(), "2");
-        assert_eq!(Blocks::pairs(3).rings(), [vec![0, 1], vec![2]]);
-        assert_eq!(mirrored(5), [vec![0, 4], vec![1, 3], vec![2]]);
-        assert_eq!(mirrored(2), [[0, 1]]);
+        assert_eq!(RingPartition::pairs(6).shape(), "3x2");
+        assert_eq!(RingPartition::pairs(7).shape(), "3x2+1");
+        assert_eq!(RingPartition::pairs(2).shape(), "2");
+        assert_eq!(RingPartition::pairs(3).rings(), [vec![0, 1], vec![2]]);
+        assert_eq!(mirrored_pairs(5), [vec![0, 4], vec![1, 3], vec![2]]);
+        assert_eq!(mirrored_pairs(2), [[0, 1]]);
     }
 }

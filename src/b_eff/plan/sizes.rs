@@ -1,34 +1,34 @@
 //! The 21 message sizes: 13 powers of two up to 4096, then 8 that reach Lmax in equal steps of the logarithm.
 
 /// Number of message sizes.
-pub const SIZES: usize = 21;
+pub const SIZE_COUNT: usize = 21;
 
-/// Largest Lmax. The paper has it where an int has fewer than 64 bits, which is everywhere today: counts and displacements
-/// of MPI_Alltoallv are ints.
-pub const LARGEST_LMAX_BYTES: u64 = 128 << 20;
+/// Maximum of Lmax. The paper sets it where an int has fewer than 64 bits, which is everywhere today: counts and
+/// displacements of MPI_Alltoallv are ints.
+pub const MAX_LMAX_BYTES: u64 = 128 << 20;
 
-/// Lmax is this part of the memory of a process.
-pub const MEMORY_SHARE: u64 = 128;
+/// Memory of a process divided by Lmax.
+pub const MEMORY_PER_LMAX: u64 = 128;
 
-/// With less memory per process, Lmax would come so near to 4096 that sizes run into each other.
-pub const LEAST_MEMORY_BYTES: u64 = 1 << 20;
+/// Minimum memory per process: with less, Lmax would be so close to 4096 that sizes coincide.
+pub const MIN_MEMORY_BYTES: u64 = 1 << 20;
 
-/// The largest power of two among the sizes, where the second part begins.
-const MIDDLE_BYTES: u64 = 1 << 12;
+/// Largest of the power-of-two sizes, where the second part begins.
+const LAST_POWER_OF_TWO_BYTES: u64 = 1 << 12;
 
-/// Lmax: the memory of a process / 128, at most [`LARGEST_LMAX_BYTES`].
+/// Lmax: the memory of a process / 128, at most [`MAX_LMAX_BYTES`].
 #[must_use]
 pub fn lmax_bytes(memory_per_process_bytes: u64) -> u64 {
-    (memory_per_process_bytes / MEMORY_SHARE).min(LARGEST_LMAX_BYTES)
+    (memory_per_process_bytes / MEMORY_PER_LMAX).min(MAX_LMAX_BYTES)
 }
 
-/// The [`SIZES`] message sizes in bytes, ascending and each once if `lmax_bytes` is that of [`LEAST_MEMORY_BYTES`] or more:
+/// The [`SIZE_COUNT`] message sizes in bytes, ascending and each once if `lmax_bytes` is that of [`MIN_MEMORY_BYTES`] or more:
 /// 2^0 to 2^12, then 4096 * f^k with k = 1 to 8 and f = (Lmax / 4096)^(1/8), rounded to the nearest integer.
 #[must_use]
-pub fn sizes(lmax_bytes: u64) -> Vec<u64> {
-    // Square roots are rounded the same way by every machine; a general power is not.
-    let factor = (lmax_bytes as f64 / MIDDLE_BYTES as f64).sqrt().sqrt().sqrt();
-    let large = std::iter::successors(Some(MIDDLE_BYTES as f64 * factor), |size| Some(size * factor));
+pub fn message_sizes(lmax_bytes: u64) -> Vec<u64> {
+    // Square roots are rounded identically on every machine; general powers are not.
+    let factor = (lmax_bytes as f64 / LAST_POWER_OF_TWO_BYTES as f64).sqrt().sqrt().sqrt();
+    let large = std::iter::successors(Some(LAST_POWER_OF_TWO_BYTES as f64 * factor), |size| Some(size * factor));
     (0..13).map(|k| 1 << k).chain(large.take(8).map(|size| size.round() as u64)).collect()
 }
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn check_values() {
-        let of_memory = |mib: u64| sizes(lmax_bytes(mib << 20));
+        let of_memory = |mib: u64| message_sizes(lmax_bytes(mib << 20));
         let small: Vec<u64> = (0..=12).map(|k| 1 << k).collect();
         for mib in [1, 128, 512, 1 << 20] {
             assert_eq!(of_memory(mib)[..13], small, "{mib}");
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn lmax_is_a_share_of_memory_with_a_cap() {
         for (memory, lmax) in [
-            (LEAST_MEMORY_BYTES, 8192),
+            (MIN_MEMORY_BYTES, 8192),
             (128 << 20, 1 << 20),
             ((128 << 20) + 127, 1 << 20),
             (16 << 30, 128 << 20),
@@ -64,10 +64,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn twenty_one_sizes_ascend_to_lmax(memory in LEAST_MEMORY_BYTES..(32_u64 << 30)) {
+        fn twenty_one_sizes_ascend_to_lmax(memory in MIN_MEMORY_BYTES..(32_u64 << 30)) {
             let lmax = lmax_bytes(memory);
-            let sizes = sizes(lmax);
-            prop_assert_eq!(sizes.len(), SIZES);
+            let sizes = message_sizes(lmax);
+            prop_assert_eq!(sizes.len(), SIZE_COUNT);
             prop_assert_eq!(sizes.last(), Some(&lmax));
             prop_assert!(sizes.windows(2).all(|w| w[0] < w[1]), "{:?}", sizes);
         }

@@ -1,12 +1,12 @@
-//! The messages of one rank, step by step.
+//! Steps of one rank.
 
 use serde::{Deserialize, Serialize};
 
-/// One step of an iteration as one rank sees it. Step k of the sender is step k of the receiver.
+/// One step of an iteration on one rank. Step k of the sender is step k of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// Rank that gets a message.
+pub struct ExchangeStep {
+    /// Destination of the message sent.
     pub send_to: Option<u64>,
-    /// Rank that a message comes from.
+    /// Source of the message received.
     pub receive_from: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Properties of whole plans: every message has its receiver, whatever the pattern and the number of ranks.
+//! Properties of whole plans: every message has a receiver in every pattern, for any number of ranks.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use super::*;
 const MEMORY: u64 = 128 << 20;
 
 fn plan(ranks: u64, seed: u64) -> CommPlan {
-    CommPlan::new(ranks, seed, MEMORY, &Family::ALL).unwrap()
+    CommPlan::new(ranks, seed, MEMORY, &PatternFamily::ALL).unwrap()
 }
 
-/// Step k of the sender is step k of the receiver, nobody is spoken to twice or speaks to itself, numbers are right.
-fn check(pattern: &CommPattern, ranks: u64) {
+/// Step k of the sender is step k of the receiver, no rank sends twice to a rank or to itself, and the counts are correct.
+fn check_pattern(pattern: &CommPattern, ranks: u64) {
     let name = format!("{} of {ranks} ranks", pattern.name);
-    let all: Vec<Vec<Step>> = (0..ranks).map(|rank| pattern.steps(rank)).collect();
+    let all: Vec<Vec<ExchangeStep>> = (0..ranks).map(|rank| pattern.steps(rank)).collect();
     let mut messages = 0;
     for (rank, steps) in (0..).zip(&all) {
         for (k, step) in steps.iter().enumerate() {
@@ -34,18 +34,17 @@ fn check(pattern: &CommPattern, ranks: u64) {
         assert_eq!(sent.iter().collect::<BTreeSet<_>>().len(), sent.len(), "{name}: {rank} to {sent:?}");
     }
     assert_eq!(pattern.messages, messages, "{name}");
-    assert_eq!(pattern.most_steps(), all.iter().map(Vec::len).max().unwrap() as u64, "{name}");
+    assert_eq!(pattern.max_steps(), all.iter().map(Vec::len).max().unwrap() as u64, "{name}");
     assert!(pattern.steps(ranks).is_empty(), "{name}");
     if let Some(rings) = pattern.rings() {
         check_rings(pattern, &rings, &all, &name);
     }
 }
 
-/// The rings that are written are those that are measured.
-fn check_rings(pattern: &CommPattern, rings: &[Vec<u64>], all: &[Vec<Step>], name: &str) {
+fn check_rings(pattern: &CommPattern, rings: &[Vec<u64>], all: &[Vec<ExchangeStep>], name: &str) {
     let mut covered = rings.concat();
     covered.sort_unstable();
-    let expected = if pattern.family == Family::PingPong { 2 } else { all.len() as u64 };
+    let expected = if pattern.family == PatternFamily::PingPong { 2 } else { all.len() as u64 };
     assert_eq!(covered, (0..expected).collect::<Vec<_>>(), "{name}");
     for ring in rings {
         for (position, &rank) in ring.iter().enumerate() {
@@ -60,7 +59,7 @@ fn check_rings(pattern: &CommPattern, rings: &[Vec<u64>], all: &[Vec<Step>], nam
 fn every_message_is_received_up_to_64_ranks() {
     for ranks in 2..=64 {
         for pattern in &plan(ranks, ranks).patterns {
-            check(pattern, ranks);
+            check_pattern(pattern, ranks);
         }
     }
 }
@@ -71,9 +70,9 @@ proptest! {
     #[test]
     fn every_message_is_received(ranks in 2..=1024_u64, seed: u64, ring in 0..30_usize) {
         let plan = plan(ranks, seed);
-        let random = plan.patterns.iter().filter(|p| p.family == Family::Random).skip(ring).take(1);
-        for pattern in plan.patterns.iter().filter(|p| p.family != Family::Random).chain(random) {
-            check(pattern, ranks);
+        let random = plan.patterns.iter().filter(|p| p.family == PatternFamily::Random).skip(ring).take(1);
+        for pattern in plan.patterns.iter().filter(|p| p.family != PatternFamily::Random).chain(random) {
+            check_pattern(pattern, ranks);
         }
     }
 
@@ -106,7 +105,7 @@ fn another_seed_changes_the_random_rings_alone() {
 fn names_and_order() {
     let names = |ranks| -> Vec<String> {
         let plan = plan(ranks, 0);
-        plan.patterns.into_iter().filter(|p| p.family != Family::Random).map(|p| p.name).collect()
+        plan.patterns.into_iter().filter(|p| p.family != PatternFamily::Random).map(|p| p.name).collect()
     };
     let common = [
         "ping-pong",
@@ -138,27 +137,28 @@ fn names_and_order() {
     // Grids of 3x2x1, and of 2x1 and 2x1x1.
     assert_eq!(names(6)[16..], ["cart-3d-cyclic-2", "cart-3d-cyclic-all"]);
     assert_eq!(names(2)[13..], ["cart-2d-cyclic-all", "cart-3d-cyclic-1", "cart-3d-cyclic-all"]);
-    let random = plan(8, 0).patterns.into_iter().filter(|p| p.family == Family::Random);
+    let random = plan(8, 0).patterns.into_iter().filter(|p| p.family == PatternFamily::Random);
     assert!(random.map(|p| p.name).eq((1..=30).map(|n| format!("random-{n}"))));
 }
 
 #[test]
 fn leaving_families_out_changes_nothing_else() {
     let whole = plan(12, 3);
-    let part = CommPlan::new(12, 3, MEMORY, &[Family::Cartesian, Family::Random, Family::Random]).unwrap();
-    let kept = whole.patterns.iter().filter(|p| matches!(p.family, Family::Random | Family::Cartesian));
+    let part = CommPlan::new(12, 3, MEMORY, &[PatternFamily::Cartesian, PatternFamily::Random, PatternFamily::Random])
+        .unwrap();
+    let kept = whole.patterns.iter().filter(|p| matches!(p.family, PatternFamily::Random | PatternFamily::Cartesian));
     assert!(part.patterns.iter().eq(kept));
     assert_eq!((part.lmax_bytes, part.sizes_bytes), (whole.lmax_bytes, whole.sizes_bytes));
 }
 
 #[test]
-fn small_plans_by_hand() {
+fn small_plans_match_hand_computed_steps() {
     let plan = plan(2, 7);
     for pattern in &plan.patterns {
-        let other = |to| Step { send_to: Some(to), receive_from: Some(to) };
+        let other = |to| ExchangeStep { send_to: Some(to), receive_from: Some(to) };
         if pattern.name.ends_with("acyclic") {
-            // Rank 0 is the lower one: it has nobody below, and rank 1 nobody above.
-            let step = |send_to, receive_from| Step { send_to, receive_from };
+            // Rank 0 has no lower neighbour, and rank 1 no upper one.
+            let step = |send_to, receive_from| ExchangeStep { send_to, receive_from };
             assert_eq!(pattern.steps(0), [step(None, Some(1)), step(Some(1), None)], "{}", pattern.name);
         } else {
             assert_eq!((pattern.steps(0), pattern.steps(1)), (vec![other(1)], vec![other(0)]), "{}", pattern.name);
@@ -167,7 +167,7 @@ fn small_plans_by_hand() {
     }
     let three = self::plan(3, 7);
     let find = |name: &str| three.patterns.iter().find(|p| p.name == name).unwrap();
-    let step = |to, from| Step { send_to: Some(to), receive_from: Some(from) };
+    let step = |to, from| ExchangeStep { send_to: Some(to), receive_from: Some(from) };
     assert_eq!(find("ring-1").steps(0), [step(2, 1), step(1, 2)]);
     assert!(find("worst-bisection").steps(1).is_empty());
     assert!(find("ping-pong").steps(2).is_empty());
@@ -175,7 +175,7 @@ fn small_plans_by_hand() {
 }
 
 #[test]
-fn what_scripts_see() {
+fn the_serialized_plan() {
     let value = serde_json::to_value(plan(6, 0)).unwrap();
     let find = |name: &str| value["patterns"].as_array().unwrap().iter().find(|p| p["name"] == name).unwrap();
     assert_eq!(
@@ -193,30 +193,31 @@ fn what_scripts_see() {
 
 #[test]
 fn names_of_families_are_those_in_files() {
-    for family in Family::ALL {
+    for family in PatternFamily::ALL {
         assert_eq!(serde_json::to_value(family).unwrap(), family.name());
     }
-    assert_eq!(Family::ALL.iter().collect::<BTreeSet<_>>().len(), 6);
+    assert_eq!(PatternFamily::ALL.iter().collect::<BTreeSet<_>>().len(), 6);
 }
 
 #[test]
 fn impossible_plans_say_what_to_do() {
-    let error = |ranks, memory, families: &[Family]| CommPlan::new(ranks, 0, memory, families).unwrap_err().to_string();
+    let error =
+        |ranks, memory, families: &[PatternFamily]| CommPlan::new(ranks, 0, memory, families).unwrap_err().to_string();
     for (text, parts) in [
-        (error(1, MEMORY, &Family::ALL), ["1 rank(s)", "at least 2"]),
-        (error(2, (1 << 20) - 1, &Family::ALL), ["1048575", "at least 1 MiB"]),
+        (error(1, MEMORY, &PatternFamily::ALL), ["1 rank(s)", "at least 2"]),
+        (error(2, (1 << 20) - 1, &PatternFamily::ALL), ["1048575", "at least 1 MiB"]),
         (error(2, MEMORY, &[]), ["no family", "at least one"]),
-        (error(1 << 31, MEMORY, &Family::ALL), ["2147483648 ranks", "up to 2147483647"]),
+        (error(1 << 31, MEMORY, &PatternFamily::ALL), ["2147483648 ranks", "up to 2147483647"]),
     ] {
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     }
-    assert!(CommPlan::new(2, 0, 1 << 20, &Family::ALL).is_ok());
+    assert!(CommPlan::new(2, 0, 1 << 20, &PatternFamily::ALL).is_ok());
 }
 
 #[test]
 fn ten_million_ranks_cost_what_two_cost() {
     let plan = plan(10_000_000, 1);
-    let rings = plan.patterns.iter().filter(|p| p.family != Family::Random);
+    let rings = plan.patterns.iter().filter(|p| p.family != PatternFamily::Random);
     for pattern in rings {
         for rank in [0, 1, 4_999_999, 9_999_999] {
             for (k, step) in pattern.steps(rank).iter().enumerate() {

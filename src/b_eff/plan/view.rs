@@ -1,13 +1,13 @@
-//! A pattern as scripts see it: rings as lists of ranks, grids as extents and directions.
+//! Serialized form of a pattern: rings as lists of ranks, grids as extents and directions.
 
 use serde::{Serialize, Serializer};
 
-use super::{CommPattern, Family};
+use super::{CommPattern, PatternFamily};
 
 #[derive(Serialize)]
-struct View<'a> {
+struct PatternView<'a> {
     name: &'a str,
-    family: Family,
+    family: PatternFamily,
     shape: &'a str,
     messages: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ impl Serialize for CommPattern {
             directions: grid.directions.iter().map(|d| d + 1).collect(),
             cyclic: grid.cyclic,
         });
-        let view = View {
+        let view = PatternView {
             name: &self.name,
             family: self.family,
             shape: &self.shape,

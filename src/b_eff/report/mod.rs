@@ -1,5 +1,5 @@
-//! Reports of b_eff: its model, PREFIX.csv, PREFIX.json and the journal PREFIX.jsonl. Pure functions of the records and of what
-//! [`crate::b_eff::values`] derived from them.
+//! Reports of b_eff: model, PREFIX.csv, PREFIX.json and the journal PREFIX.jsonl. Pure functions of the records and of the
+//! values derived by [`crate::b_eff::values`].
 
 mod comparable;
 mod csv;
@@ -24,22 +24,21 @@ use super::records::{CommCorruption, CommResult};
 use super::values::kinds::KINDS;
 use super::values::standout::{findings, Finding};
 use super::values::{derive, CommDerived};
-use crate::frame::records::{Kind, Record, Warning};
-use crate::frame::report::model::{Corruption, Judged, Model};
-use crate::frame::report::picture::Point;
+use crate::frame::records::{JournaledResult, Warning, WarningKind};
+use crate::frame::report::model::{CorruptionReport, ReportModel, ValidityAssessment};
+use crate::frame::report::picture::MeasuredPoint;
 use crate::frame::report::text::{count, figure};
-use crate::frame::report::{common, Level, Views};
+use crate::frame::report::{common, DetailLevel, Views};
 use crate::frame::units::format_size;
-use crate::frame::values::comparable::Comparable;
+use crate::frame::values::comparable::ComparableRun;
 
-/// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 2] = [".json", ".csv"];
 
 impl Views for CommResult {
     type Derived = CommDerived;
     const TITLE: &'static str = "b_eff";
     const SCHEMA: &'static str = "docs/comm-schema.json";
-    const KINDS: &'static [Kind] = KINDS;
+    const KINDS: &'static [WarningKind] = KINDS;
 
     fn derived(&self) -> CommDerived {
         derive(self)
@@ -49,15 +48,15 @@ impl Views for CommResult {
         &derived.warnings
     }
 
-    fn model(&self, derived: &CommDerived, level: Level) -> Model {
+    fn model(&self, derived: &CommDerived, level: DetailLevel) -> ReportModel {
         model(self, derived, level)
     }
 
-    fn over_ranks(&self, derived: &CommDerived) -> Vec<Point> {
+    fn over_ranks(&self, derived: &CommDerived) -> Vec<MeasuredPoint> {
         curves::over_ranks(self, derived)
     }
 
-    fn comparable(&self, derived: &CommDerived) -> Comparable {
+    fn comparable(&self, derived: &CommDerived) -> ComparableRun {
         comparable::comparable(self, derived)
     }
 
@@ -66,22 +65,22 @@ impl Views for CommResult {
     }
 }
 
-fn model(result: &CommResult, derived: &CommDerived, level: Level) -> Model {
+fn model(result: &CommResult, derived: &CommDerived, level: DetailLevel) -> ReportModel {
     let machine = &result.setup.machine;
-    let common = common::model(
+    let common = common::common_model(
         result,
         derived,
-        &common::Of {
+        &common::ReportSubject {
             machine,
             storage: None,
             name: "b_eff",
             subject: "effective bandwidth (b_eff)",
             units: "sizes: 1 KiB = 1024 bytes, 1 MiB = 1024 KiB; bandwidth: 1 MB/s = 1 000 000 bytes/s",
-            wrong_data: "DATA CORRUPTION: messages received were not the messages sent.",
+            wrong_data: "DATA CORRUPTION: received messages differ from those sent.",
             real_seconds: result.ending.real_seconds,
         },
     );
-    let is_screen = level == Level::Screen;
+    let is_screen = level == DetailLevel::Screen;
     let patterns = count(result.patterns.len() as u64, "pattern");
     let checked = format_size(result.bytes_checked());
     let sections = [values::section(result, derived), values::methods(derived), curves::section(derived)]
@@ -89,56 +88,60 @@ fn model(result: &CommResult, derived: &CommDerived, level: Level) -> Model {
         .chain(patterns::sections(derived, level))
         .chain([Some(published::section(result, derived))]);
     let method = [method::bare(derived), Some(method::costs(result)), Some(method::set_up(result))];
-    Model {
+    ReportModel {
         head: head::head(result, derived, common.head),
         corruption: result.is_corrupt().then(|| corruption(result)),
         values: vec![values::value(result, derived)],
         notes: vec![values::repetitions(derived)],
-        judged: vec![Judged { name: "b_eff".into(), criteria: derived.criteria.clone(), is_main: true }],
-        findings: findings(&derived.value, &derived.methods, &derived.sizes).iter().map(sentence).collect(),
-        checked: (result.bytes_checked() > 0).then(|| format!("{checked} received and compared: all as sent")),
+        assessments: vec![ValidityAssessment {
+            name: "b_eff".into(),
+            criteria: derived.criteria.clone(),
+            is_main: true,
+        }],
+        findings: findings(&derived.value, &derived.methods, &derived.sizes).iter().map(finding_text).collect(),
+        verification: (result.bytes_checked() > 0).then(|| format!("{checked} received and compared: all correct")),
         summary: if is_screen { summary::blocks(derived) } else { Vec::new() },
         sections: if is_screen { Vec::new() } else { sections.flatten().collect() },
         method: if is_screen { Vec::new() } else { method.into_iter().flatten().collect() },
-        complete: format!("Run complete: {patterns}, {checked} of data compared with what was sent."),
+        complete: format!("Run complete: {patterns}, {checked} of received data compared."),
         ..common
     }
 }
 
-fn sentence(finding: &Finding) -> String {
+fn finding_text(finding: &Finding) -> String {
     match finding {
         Finding::Method { slow, fast, factor } => {
             format!("{}: {} times slower than {}", slow.name(), figure(*factor), fast.name())
         }
         Finding::Random { factor } => {
-            format!("random rings: {} times slower than rings; neighbours in rings are nearer", figure(*factor))
+            format!("random rings: {} times slower than rings; neighbours in rings are closer", figure(*factor))
         }
         Finding::Drop { from_bytes, to_bytes, factor } => {
             let [from, to] = [from_bytes, to_bytes].map(|bytes| format_size(*bytes));
             format!(
-                "messages of {to}: {} times slower than those of {from}; bandwidth should grow with the size",
+                "messages of {to}: {} times slower than those of {from}; bandwidth should increase with the size",
                 figure(*factor)
             )
         }
     }
 }
 
-fn corruption(result: &CommResult) -> Corruption {
+fn corruption(result: &CommResult) -> CorruptionReport {
     let wrong = count(result.bytes_wrong(), "byte");
     let amount = format!("{wrong} of {} compared are wrong", format_size(result.bytes_checked()));
     let next_step = if result.config.inject {
-        "One byte was turned over on purpose: this shows that it is found."
+        "One byte was changed by fault injection: this shows that it is detected."
     } else {
-        "Do not trust this MPI library with this transport. Repeat with another transport or library to find out whether the network, \
+        "Do not trust this MPI library with this transport. Repeat with another transport or library to determine whether the network, \
          the library or the memory of a host is at fault."
     };
-    Corruption::of("DATA CORRUPTION", amount, &result.corruptions, place, next_step)
+    CorruptionReport::of("DATA CORRUPTION", amount, &result.corruptions, corruption_text, next_step)
 }
 
-fn place(c: &CommCorruption) -> String {
+fn corruption_text(c: &CommCorruption) -> String {
     format!(
         "{}, {} of {}, repetition {}, iteration {}: from rank {} to rank {} at byte {}: {} ({} wrong; first: expected \
-         {:02x}, found {:02x})",
+         {:02x}, actual {:02x})",
         c.pattern,
         c.method.name(),
         format_size(c.message_bytes),
@@ -147,9 +150,9 @@ fn place(c: &CommCorruption) -> String {
         c.sender,
         c.receiver,
         c.offset_bytes,
-        c.looks_like,
+        c.diagnosis,
         count(c.bytes_wrong, "byte"),
         c.expected,
-        c.found
+        c.actual
     )
 }

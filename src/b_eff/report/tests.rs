@@ -2,32 +2,32 @@
 
 use super::*;
 use crate::b_eff::cli::CommArgs;
-use crate::b_eff::plan::Buffers;
+use crate::b_eff::plan::BufferMode;
 use crate::frame::benchmark::has_option;
-use crate::frame::records::Outcome;
+use crate::frame::records::RunOutcome;
 use crate::frame::report::checks::{
-    assert_fits_a_screen, assert_full_fits, assert_page, full, hostile_name, one_of_each,
+    assert_full_fits, assert_page, assert_screen_fits, full_text, hostile_name, one_warning_of_each_kind,
 };
-use crate::frame::report::Saved;
+use crate::frame::report::SaveStatus;
 
 fn assert_fits(result: &CommResult, what: &str) -> String {
-    let saved = Saved::Files([".jsonl", ".json", ".csv"].map(|end| format!("results/comm1{end}").into()).into());
-    assert_fits_a_screen(result, 1, saved, what)
+    let saved = SaveStatus::SavedTo([".jsonl", ".json", ".csv"].map(|end| format!("results/comm1{end}").into()).into());
+    assert_screen_fits(result, 1, saved, what)
 }
 
 #[test]
 fn golden_reports() {
     for (name, result, _) in fixtures::all() {
         insta::assert_snapshot!(format!("{name}.screen"), assert_fits(&result, name));
-        insta::assert_snapshot!(format!("{name}.full"), full(&result, Level::Full));
+        insta::assert_snapshot!(format!("{name}.full"), full_text(&result, DetailLevel::Full));
     }
-    // Every pattern looks the same in the details: one of each family is enough.
+    // All patterns have the same details: one of each family is sufficient.
     let mut result = fixtures::complete();
     result.patterns.retain(|p| ["ping-pong", "ring-1", "random-30"].contains(&p.pattern.as_str()));
-    insta::assert_snapshot!("few.details", full(&result, Level::Details));
+    insta::assert_snapshot!("few.details", full_text(&result, DetailLevel::Details));
 }
 
-/// Whatever a file holds: bounds of the screen, of the lines of the full text, and of a page.
+/// Any file contents stay within the bounds of the screen, of the lines of the full text, and of a page.
 #[test]
 fn every_result_keeps_the_bounds() {
     for (name, result, _) in fixtures::all() {
@@ -39,11 +39,11 @@ fn every_result_keeps_the_bounds() {
             assert_full_fits(&result, "b_eff = ", &what);
             assert_page(&result, &what);
         };
-        for outcome in [Outcome::Complete, Outcome::Failed, Outcome::Interrupted, Outcome::Killed] {
+        for outcome in [RunOutcome::Complete, RunOutcome::Failed, RunOutcome::Interrupted, RunOutcome::Killed] {
             with(&|r| r.ending.outcome = outcome, "an outcome");
         }
         with(&|r| r.patterns.clear(), "no patterns");
-        with(&|r| r.warnings = one_of_each::<CommResult>(), "every warning");
+        with(&|r| r.warnings = one_warning_of_each_kind::<CommResult>(), "every warning");
         with(&|r| (r.patterns.clear(), r.setup.sizes_bytes.clear(), r.setup.machine.hosts.clear()).0, "nothing");
         with(&|r| r.setup.sizes_bytes = (1..500).collect(), "many sizes");
         for factor in [1e-7, 1e7, 1e300, f64::NAN] {
@@ -64,7 +64,7 @@ fn every_result_keeps_the_bounds() {
                 r.errors = fixtures::failed().errors;
                 r.errors.iter_mut().for_each(|e| e.message.clone_from(&long));
                 r.corruptions = fixtures::failed().corruptions;
-                r.ending.outcome = Outcome::Interrupted;
+                r.ending.outcome = RunOutcome::Interrupted;
             },
             "everything that goes wrong",
         );
@@ -80,7 +80,7 @@ fn the_value_is_one_line_for_grep() {
 
 #[test]
 fn the_last_line_is_the_result() {
-    let last = |result: &CommResult| full(result, Level::Full).lines().last().unwrap().to_owned();
+    let last = |result: &CommResult| full_text(result, DetailLevel::Full).lines().last().unwrap().to_owned();
     let result = fixtures::complete();
     let value = derive(&result).value.b_eff.unwrap();
     let (all, each) = (value.bytes_per_second / 1e6, value.per_process_bytes_per_second / 1e6);
@@ -88,7 +88,7 @@ fn the_last_line_is_the_result() {
         format!("b_eff = {all:.3} MB/s = {each:.3} MB/s per process on 4 processes, Lmax 4 MiB, from memory, VALID");
     assert_eq!(last(&result), expected);
     let expected =
-        "b_eff = not measured on 2 processes, Lmax 4 MiB, from memory, NOT VALID (2 criteria not reached), INTERRUPTED";
+        "b_eff = not measured on 2 processes, Lmax 4 MiB, from memory, NOT VALID (2 criteria not met), INTERRUPTED";
     assert_eq!(last(&fixtures::interrupted()), expected);
     let failed = last(&fixtures::failed());
     assert!(failed.starts_with("b_eff = ") && failed.contains(" MB/s per process on 4 processes, "), "{failed}");
@@ -96,23 +96,22 @@ fn the_last_line_is_the_result() {
 }
 
 #[test]
-fn a_run_without_its_end_says_so_first() {
+fn an_incomplete_run_is_marked_in_the_first_line() {
     for (result, word) in [(fixtures::interrupted(), "INTERRUPTED"), (fixtures::failed(), "FAILED")] {
-        assert!(full(&result, Level::Full).lines().next().unwrap().contains(word));
+        assert!(full_text(&result, DetailLevel::Full).lines().next().unwrap().contains(word));
     }
     let mut result = fixtures::complete();
-    result.ending.outcome = Outcome::Killed;
-    assert!(full(&result, Level::Full).contains("no end recorded"));
+    result.ending.outcome = RunOutcome::Killed;
+    assert!(full_text(&result, DetailLevel::Full).contains("no end recorded"));
 }
 
-/// A report that names an option that does not exist sends its reader nowhere.
 #[test]
 fn every_option_in_a_report_exists() {
     let known = |name: &str| {
         let name = name.trim_start_matches('-');
         ["bind-to", "map-by"].contains(&name) || has_option::<CommArgs>(name)
     };
-    let page = fixtures::all().into_iter().map(|(_, result, _)| full(&result, Level::Details));
+    let page = fixtures::all().into_iter().map(|(_, result, _)| full_text(&result, DetailLevel::Details));
     let texts = KINDS.iter().map(|kind| kind.next_step.to_owned());
     for text in page.chain(texts) {
         for word in text.split_whitespace().filter(|w| w.starts_with("--") && !w.trim_matches('-').is_empty()) {
@@ -122,18 +121,17 @@ fn every_option_in_a_report_exists() {
     }
 }
 
-/// A line beside other systems says what it is.
 #[test]
-fn the_comparison_says_when_there_is_none() {
+fn an_invalid_run_is_marked_not_comparable() {
     let said = |result: &CommResult| {
-        let text = full(result, Level::Full);
+        let text = full_text(result, DetailLevel::Full);
         let row = text.lines().find(|line| line.trim_start().starts_with("this run")).unwrap().to_owned();
         (row, text.matches("NOT COMPARABLE").count())
     };
     let mut result = fixtures::complete();
     let (row, warned) = said(&result);
     assert!(row.contains("this run   ") && warned == 0, "{row}");
-    result.config.buffers = Buffers::Reused;
+    result.config.buffers = BufferMode::Reused;
     let (row, warned) = said(&result);
     assert!(row.contains("this run, reused, NOT VALID ") && warned == 2, "{row}");
     let (row, warned) = said(&fixtures::interrupted());

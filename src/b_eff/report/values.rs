@@ -1,40 +1,38 @@
-//! The values, and the same by one method alone.
+//! The values of a run, and those by one method alone.
 
 use crate::b_eff::records::CommResult;
-use crate::b_eff::values::{CommDerived, Level, RepeatedRate, RANDOM_RINGS};
-use crate::frame::report::model::{pairs, Block, Section, Tone, Value};
-use crate::frame::report::table::{Cell, Table};
+use crate::b_eff::values::{AggregateBandwidth, CommDerived, RateEstimate, DEFINED_RANDOM_RINGS};
+use crate::frame::report::model::{labelled_texts, HeadlineValue, ReportBlock, ReportSection, TextStyle};
+use crate::frame::report::table::{Table, TableCell};
 use crate::frame::report::text::{count, percent};
-use crate::frame::report::{common, ending};
+use crate::frame::report::{common, outcome_text};
 use crate::frame::units::{format_seconds, format_size};
-use crate::frame::values::in_words;
-use crate::frame::words::or_none;
+use crate::frame::values::validity_text;
+use crate::frame::words::or_hyphen;
 use crate::frame::words::rate;
 
 /// A bandwidth given in bytes per second, in MB/s.
-pub(super) fn mb(bytes_per_second: Option<f64>) -> Cell {
-    Cell::rate(bytes_per_second.map(|rate| rate / 1e6), None, &[])
+pub(super) fn mb(bytes_per_second: Option<f64>) -> TableCell {
+    TableCell::rate(bytes_per_second.map(|rate| rate / 1e6), None, &[])
 }
 
-/// The same in a few digits.
+/// A bandwidth given in bytes per second, in MB/s with few digits.
 fn short(bytes_per_second: f64) -> String {
     rate(bytes_per_second / 1e6, None)
 }
 
-/// A latency in microseconds.
 pub(super) fn microseconds(seconds: Option<f64>) -> String {
-    or_none(seconds.map(|s| format!("{:.3}", s * 1e6)))
+    or_hyphen(seconds.map(|s| format!("{:.3}", s * 1e6)))
 }
 
 /// `low to high`.
-pub(super) fn interval(rate: RepeatedRate) -> Option<String> {
+pub(super) fn interval(rate: RateEstimate) -> Option<String> {
     rate.interval_bytes_per_second.map(|[low, high]| format!("{} to {}", short(low), short(high)))
 }
 
-/// b_eff and whether it counts.
-pub(super) fn value(result: &CommResult, derived: &CommDerived) -> Value {
+pub(super) fn value(result: &CommResult, derived: &CommDerived) -> HeadlineValue {
     let value = &derived.value;
-    let numbers = pairs([
+    let numbers = labelled_texts([
         ("MB/s, one repetition, 95 %", value.of_repetitions.b_eff.and_then(interval)),
         ("MB/s per process", value.b_eff.map(|l| short(l.per_process_bytes_per_second))),
         ("rings", value.rings.map(|l| short(l.bytes_per_second))),
@@ -47,7 +45,8 @@ pub(super) fn value(result: &CommResult, derived: &CommDerived) -> Value {
     let quick = if result.config.quick { ", QUICK" } else { "" };
     verdict.push_str(quick);
     let said = |shown: fn(f64) -> String| {
-        let both = |l: Level| [l.bytes_per_second, l.per_process_bytes_per_second].map(|rate| shown(rate / 1e6));
+        let both =
+            |l: AggregateBandwidth| [l.bytes_per_second, l.per_process_bytes_per_second].map(|rate| shown(rate / 1e6));
         value
             .b_eff
             .map(both)
@@ -59,48 +58,51 @@ pub(super) fn value(result: &CommResult, derived: &CommDerived) -> Value {
         "b_eff = {}{on}Lmax {}, {}, {}{quick}{}{}",
         said(|mb| format!("{mb:.3}")),
         format_size(result.setup.lmax_bytes),
-        derived.messages_from.words(),
-        in_words(&derived.criteria),
-        ending::crowded(machine),
-        ending::marks(result)
+        derived.messages_from.label(),
+        validity_text(&derived.criteria),
+        outcome_text::oversubscription_suffix(machine),
+        outcome_text::result_suffix(result)
     );
-    Value {
+    HeadlineValue {
         label: "b_eff".into(),
         value: value.b_eff.map_or_else(|| "not measured".into(), |l| short(l.bytes_per_second)),
         unit: if value.b_eff.is_some() { "MB/s" } else { "" },
-        line: vec![
-            (Tone::Plain, "b_eff = ".into()),
-            (Tone::Strong, said(|mb| rate(mb, None))),
-            (Tone::Plain, on),
+        screen_line: vec![
+            (TextStyle::Plain, "b_eff = ".into()),
+            (TextStyle::Strong, said(|mb| rate(mb, None))),
+            (TextStyle::Plain, on),
             (tone, verdict.clone()),
         ],
         verdict: (tone, verdict),
         numbers,
-        closing,
+        closing_line: closing,
     }
 }
 
-/// How far single repetitions of everything agree.
+/// Interval of single repetitions.
 pub(super) fn repetitions(derived: &CommDerived) -> String {
     let Some(found) = derived.value.of_repetitions.b_eff else {
-        return "how sure it is: not known, no repetition is whole".to_owned();
+        return "confidence interval unknown: no repetition is complete".to_owned();
     };
     let (mean, number) = (short(found.mean_bytes_per_second), count(found.repetitions, "repetition"));
-    let known = interval(found).unwrap_or_else(|| "not known".to_owned());
+    let known = interval(found).unwrap_or_else(|| "unknown".to_owned());
     format!("one repetition {mean} MB/s, 95 % interval {known}, {number}")
 }
 
-pub(super) fn section(result: &CommResult, derived: &CommDerived) -> Option<Section> {
+pub(super) fn section(result: &CommResult, derived: &CommDerived) -> Option<ReportSection> {
     let value = &derived.value;
     let blocks = vec![
-        Block::Table(levels(result, derived)),
-        Block::Table(latencies(derived)),
-        Block::Table(of_repetitions(derived)),
-        Block::Pairs(pairs([("balance", Some(balance(result, derived))), ("memory", Some(memory(derived)))])),
+        ReportBlock::Table(levels(result, derived)),
+        ReportBlock::Table(latencies(derived)),
+        ReportBlock::Table(of_repetitions(derived)),
+        ReportBlock::Pairs(labelled_texts([
+            ("balance", Some(balance(result, derived))),
+            ("memory", Some(memory(derived))),
+        ])),
     ];
     let note = "b_eff: logavg of the rings and the random rings, each the logavg over its patterns of the mean over the sizes of the best \
-                method and repetition. Latency: time per message and process; ping-pong: half of the time there and back.";
-    Section::of("values", format!("Values on {}", count(value.processes, "process")), note, blocks)
+                method and repetition. Latency: time per message and process; ping-pong: half of the round-trip time.";
+    ReportSection::of("values", format!("Values on {}", count(value.processes, "process")), note, blocks)
 }
 
 fn levels(result: &CommResult, derived: &CommDerived) -> Table {
@@ -108,17 +110,17 @@ fn levels(result: &CommResult, derived: &CommDerived) -> Table {
     let random = random_label(result, derived);
     let at_lmax = format!("at Lmax {}", format_size(result.setup.lmax_bytes));
     let rows = [
-        (format!("b_eff, {}", derived.messages_from.words()), value.b_eff),
+        (format!("b_eff, {}", derived.messages_from.label()), value.b_eff),
         ("  of it rings".to_owned(), value.rings),
         (format!("  of it {random}"), value.random),
         (at_lmax, value.at_lmax),
         ("  of it rings".to_owned(), value.at_lmax_rings),
         (format!("  of it {random}"), value.at_lmax_random),
     ];
-    let all = |level: Option<Level>| mb(level.map(|l| l.bytes_per_second));
-    let each = |level: Option<Level>| mb(level.map(|l| l.per_process_bytes_per_second));
+    let all = |level: Option<AggregateBandwidth>| mb(level.map(|l| l.bytes_per_second));
+    let each = |level: Option<AggregateBandwidth>| mb(level.map(|l| l.per_process_bytes_per_second));
     let mut table = Table::new("MB/s", 1, ["", "all processes", "per process"])
-        .with(rows.map(|(name, level)| [name.into(), all(level), each(level)]));
+        .with_rows(rows.map(|(name, level)| [name.into(), all(level), each(level)]));
     table.row(["ping-pong at Lmax, one direction".into(), mb(value.ping_pong_bytes_per_second)]);
     table
 }
@@ -126,37 +128,36 @@ fn levels(result: &CommResult, derived: &CommDerived) -> Table {
 fn latencies(derived: &CommDerived) -> Table {
     let latency = &derived.value.latency;
     let cells = [latency.rings_seconds, latency.random_seconds, latency.ping_pong_seconds].map(microseconds);
-    Table::new("Latency with messages of 1 byte, us", 0, ["rings", "random rings", "ping-pong"]).with([cells])
+    Table::new("Latency with messages of 1 byte, us", 0, ["rings", "random rings", "ping-pong"]).with_rows([cells])
 }
 
-/// Single repetitions with their intervals.
 fn of_repetitions(derived: &CommDerived) -> Table {
     let of = &derived.value.of_repetitions;
-    let row = |(name, found): (&str, Option<RepeatedRate>)| {
+    let row = |(name, found): (&str, Option<RateEstimate>)| {
         let ends = found.and_then(|r| r.interval_bytes_per_second);
         [
             name.into(),
             mb(found.map(|r| r.mean_bytes_per_second)),
             mb(ends.map(|[low, _]| low)),
             mb(ends.map(|[_, high]| high)),
-            or_none(found.map(|r| r.repetitions)).into(),
+            or_hyphen(found.map(|r| r.repetitions)).into(),
         ]
     };
     let known = [of.b_eff, of.rings, of.random].iter().flatten().any(|r| r.interval_bytes_per_second.is_some());
     let text = if known {
-        "b_eff takes the best of three repetitions and lies above the mean of single ones. The interval is that of this mean, by the \
-         spread within this run; what changes from run to run is not in it."
+        "b_eff is the best of three repetitions and above the mean of single ones. The interval is that of this mean, by the spread \
+         within this run; variation between runs is not included."
     } else {
-        "It is not known how sure they are: fewer than 3 repetitions have all sizes of all patterns."
+        "Intervals are unknown: fewer than 3 repetitions have all sizes of all patterns."
     };
     Table::new("One repetition, MB/s", 1, ["", "mean", "95 %: from", "to", "repetitions"])
-        .with([("b_eff", of.b_eff), ("rings", of.rings), ("random rings", of.random)].map(row))
-        .noted(text)
+        .with_rows([("b_eff", of.b_eff), ("rings", of.rings), ("random rings", of.random)].map(row))
+        .with_note(text)
 }
 
 fn random_label(result: &CommResult, derived: &CommDerived) -> String {
     let measured = derived.value.random_rings;
-    let wanted = if result.announcement.is_some() { RANDOM_RINGS } else { measured };
+    let wanted = if result.announcement.is_some() { DEFINED_RANDOM_RINGS } else { measured };
     if measured == wanted {
         "random rings".to_owned()
     } else {
@@ -166,8 +167,8 @@ fn random_label(result: &CommResult, derived: &CommDerived) -> String {
 
 fn balance(result: &CommResult, derived: &CommDerived) -> String {
     match (result.config.rmax_gflops, derived.value.balance_bytes_per_flop) {
-        (None, _) => "not known without the Rmax of LINPACK".to_owned(),
-        (Some(rmax), None) => format!("no b_eff to set against Rmax = {rmax} GFlop/s"),
+        (None, _) => "unknown without the Rmax of LINPACK".to_owned(),
+        (Some(rmax), None) => format!("no b_eff to compare with Rmax = {rmax} GFlop/s"),
         (Some(rmax), Some(balance)) => {
             format!("{balance:.5} bytes per floating-point operation: b_eff / Rmax of {rmax} GFlop/s")
         }
@@ -177,18 +178,21 @@ fn balance(result: &CommResult, derived: &CommDerived) -> String {
 fn memory(derived: &CommDerived) -> String {
     let memory = format_size(derived.value.memory_bytes);
     match derived.value.memory_seconds {
-        None => format!("{memory} of all hosts; no b_eff to communicate it with"),
+        None => format!("{memory} of all hosts; no b_eff to derive a time from"),
         Some(seconds) => {
             format!("{} to communicate the {memory} of all hosts once: memory / b_eff", format_seconds(seconds))
         }
     }
 }
 
-/// b_eff by one method, and what taking the best of them is worth.
-pub(super) fn methods(derived: &CommDerived) -> Option<Section> {
+/// b_eff by one method, compared with the best.
+pub(super) fn methods(derived: &CommDerived) -> Option<ReportSection> {
     let value = &derived.value;
-    let all = |level: Option<Level>| mb(level.map(|l| l.bytes_per_second));
-    let row = |name: &str, [b_eff, rings, random, at_lmax]: [Option<Level>; 4], remark: String| -> [Cell; 7] {
+    let all = |level: Option<AggregateBandwidth>| mb(level.map(|l| l.bytes_per_second));
+    let row = |name: &str,
+               [b_eff, rings, random, at_lmax]: [Option<AggregateBandwidth>; 4],
+               remark: String|
+     -> [TableCell; 7] {
         let each = mb(b_eff.map(|l| l.per_process_bytes_per_second));
         [name.into(), all(b_eff), all(rings), all(random), each, all(at_lmax), remark.into()]
     };
@@ -196,23 +200,23 @@ pub(super) fn methods(derived: &CommDerived) -> Option<Section> {
     let mut table = Table::new("MB/s by one method alone", 1, head).with_words();
     for m in &derived.methods {
         let best = value.b_eff.zip(m.b_eff).map(|(all, own)| own.bytes_per_second / all.bytes_per_second);
-        let remark = match (best, m.left_out_from_bytes) {
+        let remark = match (best, m.omitted_from_bytes) {
             (Some(share), _) => format!("{} of the best", percent(share)),
-            (None, Some(bytes)) => format!("left out from {}", format_size(bytes)),
-            (None, None) => "not measured as a whole".to_owned(),
+            (None, Some(bytes)) => format!("omitted from {}", format_size(bytes)),
+            (None, None) => "not completely measured".to_owned(),
         };
         table.row(row(m.method.name(), [m.b_eff, m.rings, m.random, m.at_lmax], remark));
     }
     table.row(row("best of all", [value.b_eff, value.rings, value.random, value.at_lmax], String::new()));
-    let left_out = derived.methods.iter().filter(|m| m.left_out_from_bytes.is_some()).count() as u64;
+    let left_out = derived.methods.iter().filter(|m| m.omitted_from_bytes.is_some()).count() as u64;
     let left_out = match left_out {
         0 => String::new(),
         number => format!(
-            " {} left out: to save time large messages were exchanged by the best method alone, and a mean over some of the sizes is no \
+            " {} omitted: to save time, large messages were exchanged by the best method alone, and a mean over some of the sizes is no \
              b_eff.",
             count(number, "method")
         ),
     };
-    let note = format!("b_eff takes the best method of each size.{left_out}");
-    Section::of("methods", "By method", note, vec![Block::Table(table)])
+    let note = format!("b_eff uses the best method of each size.{left_out}");
+    ReportSection::of("methods", "By method", note, vec![ReportBlock::Table(table)])
 }

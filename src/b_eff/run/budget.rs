@@ -1,165 +1,177 @@
-//! How much of the definition fits into the time: the effort, and the iterations of each loop, as the run goes on. Times are
-//! those of the slowest rank, so all ranks come to the same.
+//! Time budget: adapts the effort and the iterations of each loop during the run. Times are those of the slowest rank, so
+//! that all ranks decide alike.
 //!
-//! The run is a row of visits: all patterns in the first repetition, all of them in the second, all in the third. A visit is
-//! known by its number.
+//! A visit is one repetition of one pattern. Visits are numbered: all patterns in the first repetition, all in the second, all
+//! in the third.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::b_eff::plan::effort::{
-    choose, first_iterations, iterations, repetitions, Bound, Effort, Pilot, Remaining, METHODS, REPETITIONS,
+    choose_effort, iterations, repetitions_at, smallest_message_iterations, EffortBound, MeasurementEffort, PilotTimes,
+    RemainingWork, METHOD_COUNT, REPETITIONS,
 };
-use crate::b_eff::plan::sizes::SIZES;
-use crate::b_eff::plan::{CommPlan, Family};
-use crate::b_eff::records::{Method, SizeRecord};
+use crate::b_eff::plan::sizes::SIZE_COUNT;
+use crate::b_eff::plan::{CommPlan, PatternFamily};
+use crate::b_eff::records::{MessageMethod, SizeRecord};
 
-/// Share of the time that is planned with; the rest is for what the pilot did not foresee.
+/// Planned share of the time; the rest is a reserve for errors of the pilot's estimate.
 const PLANNED_SHARE: f64 = 0.92;
-/// Patterns that were faster than foreseen are believed to this share: the pilot may have been disturbed.
-const FASTEST: f64 = 0.25;
+/// Lower limit of the measured by the predicted time: a pilot may have been disturbed.
+const MIN_SLOWNESS: f64 = 0.25;
 
-/// How the loops of a pattern go on from size to size.
-pub(super) struct Pace {
-    /// By method.
-    pub(super) iterations: [u64; METHODS],
-    /// The fastest method so far.
-    pub(super) best: usize,
+/// Iterations of the loops of a pattern at the next size.
+pub(super) struct IterationPlan {
+    pub(super) iterations: [u64; METHOD_COUNT],
+    pub(super) fastest_method: usize,
 }
 
-/// The time of a run and what it is spent on.
 pub(super) struct Budget<'a> {
     plan: &'a CommPlan,
     quick: bool,
-    /// For the patterns.
     pub(super) limit_seconds: f64,
-    pilot: Option<Pilot>,
-    pub(super) effort: Effort,
-    /// Later ones, and the visit from which on.
-    efforts: Vec<(u64, Effort)>,
+    pilot: Option<PilotTimes>,
+    pub(super) effort: MeasurementEffort,
+    /// Changes of the effort, with their first visit.
+    effort_changes: Vec<(u64, MeasurementEffort)>,
     pub(super) expected_seconds: f64,
-    /// What the pilot foresaw for what was measured.
-    foreseen_seconds: f64,
+    predicted_seconds: f64,
     pub(super) pilot_seconds: f64,
-    /// Patterns that were visited in the first repetition: later ones repeat these.
+    /// Patterns of the first repetition: later repetitions are limited to these.
     visited: BTreeSet<usize>,
-    /// The fastest method by pattern and size, as the first visit found it.
-    best: BTreeMap<(usize, usize), usize>,
-    /// Time of the visits behind this one with this effort: it is asked for at every size.
-    later: Option<(usize, Effort, f64)>,
+    /// Fastest method by pattern and size in the first visit.
+    fastest_methods: BTreeMap<(usize, usize), usize>,
+    /// Cached time of the visits after this one with this effort: it is needed at every size.
+    later_visits: Option<(usize, MeasurementEffort, f64)>,
 }
 
 impl<'a> Budget<'a> {
-    /// Before the pilot.
     pub(super) fn new(plan: &'a CommPlan, quick: bool, limit_seconds: f64) -> Self {
         Self {
             plan,
             quick,
             limit_seconds,
             pilot: None,
-            effort: Effort { loop_seconds: 0.0, single_from: 0, once_from: 0, random_rings: 0, extras: true },
-            efforts: Vec::new(),
+            effort: MeasurementEffort {
+                loop_seconds: 0.0,
+                best_method_from: 0,
+                unrepeated_from: 0,
+                random_rings: 0,
+                extras: true,
+            },
+            effort_changes: Vec::new(),
             expected_seconds: 0.0,
-            foreseen_seconds: 0.0,
+            predicted_seconds: 0.0,
             pilot_seconds: 0.0,
             visited: BTreeSet::new(),
-            best: BTreeMap::new(),
-            later: None,
+            fastest_methods: BTreeMap::new(),
+            later_visits: None,
         }
     }
 
-    /// Chooses the effort by what the pilot has found in `elapsed_seconds`.
-    pub(super) fn begin(&mut self, pilot: Pilot, elapsed_seconds: f64) {
+    /// Chooses the effort from the times of the pilot, which ended after `elapsed_seconds`.
+    pub(super) fn choose_effort(&mut self, pilot: PilotTimes, elapsed_seconds: f64) {
         let left = self.limit_seconds * PLANNED_SHARE - elapsed_seconds;
-        let (effort, seconds) = choose(&pilot, &self.remaining(0, 0), left, 1.0, (Bound::None, self.quick));
+        let (effort, seconds) =
+            choose_effort(&pilot, &self.remaining(0, 0), left, 1.0, (EffortBound::None, self.quick));
         (self.effort, self.pilot, self.pilot_seconds) = (effort, Some(pilot), elapsed_seconds);
         self.expected_seconds = elapsed_seconds + seconds;
     }
 
-    /// Visits of a whole run.
-    pub(super) fn visits(&self) -> usize {
+    pub(super) fn visit_count(&self) -> usize {
         self.plan.patterns.len() * REPETITIONS as usize
     }
 
-    /// The pattern of a visit, by its index, and the repetition.
-    pub(super) fn of_visit(&self, visit: usize) -> (usize, u64) {
+    pub(super) fn pattern_and_repetition(&self, visit: usize) -> (usize, u64) {
         let patterns = self.plan.patterns.len().max(1);
         (visit % patterns, (visit / patterns) as u64)
     }
 
-    /// Whether there is effort for this visit.
-    pub(super) fn wants(&self, visit: usize) -> bool {
-        let (index, repetition) = self.of_visit(visit);
-        (repetition == 0 || self.visited.contains(&index)) && self.one(visit, 0).wanted(&self.effort)
+    pub(super) fn includes(&self, visit: usize) -> bool {
+        let (index, repetition) = self.pattern_and_repetition(visit);
+        (repetition == 0 || self.visited.contains(&index))
+            && self.remaining_of_visit(visit, 0).is_included(&self.effort)
     }
 
-    /// Whether the effort has this size in this repetition.
-    pub(super) fn has(&self, repetition: u64, size: usize) -> bool {
-        repetition < repetitions(&self.effort, size)
+    pub(super) fn includes_size(&self, repetition: u64, size: usize) -> bool {
+        repetition < repetitions_at(&self.effort, size)
     }
 
-    /// A visit is over.
-    pub(super) fn done(&mut self, visit: usize) {
-        let (index, _) = self.of_visit(visit);
+    pub(super) fn finish_visit(&mut self, visit: usize) {
+        let (index, _) = self.pattern_and_repetition(visit);
         self.visited.insert(index);
     }
 
-    /// The efforts after the announced one, at the end of a run that was not interrupted.
-    pub(super) fn efforts(&self, interrupted: bool) -> Vec<(u64, Effort)> {
-        let mut efforts = self.efforts.clone();
-        // What was skipped by an effort that grew again later stays skipped.
-        let random = self.plan.patterns.iter().filter(|p| p.family == Family::Random).count() as u64;
-        let is_random = |index: &&usize| self.plan.patterns[**index].family == Family::Random;
+    /// Changes of the effort after the announcement. A run that was not interrupted also reports omitted random rings.
+    pub(super) fn effort_changes(&self, interrupted: bool) -> Vec<(u64, MeasurementEffort)> {
+        let mut efforts = self.effort_changes.clone();
+        // Rings skipped by an effort that increased again later are not measured.
+        let random = self.plan.patterns.iter().filter(|p| p.family == PatternFamily::Random).count() as u64;
+        let is_random = |index: &&usize| self.plan.patterns[**index].family == PatternFamily::Random;
         let measured = self.visited.iter().filter(is_random).count() as u64;
         if !interrupted && measured < self.effort.random_rings.min(random) {
-            efforts.push((self.visits() as u64, Effort { random_rings: measured, ..self.effort }));
+            efforts.push((self.visit_count() as u64, MeasurementEffort { random_rings: measured, ..self.effort }));
         }
         efforts
     }
 
-    /// What is left of a visit from size `size` on.
-    fn one(&self, visit: usize, size: usize) -> Remaining {
-        let (index, repetition) = self.of_visit(visit);
+    /// Remaining work of a visit from size `size` on.
+    fn remaining_of_visit(&self, visit: usize, size: usize) -> RemainingWork {
+        let (index, repetition) = self.pattern_and_repetition(visit);
         let pattern = &self.plan.patterns[index];
-        let random = self.plan.patterns[..index].iter().filter(|p| p.family == Family::Random).count() as u64;
-        Remaining { family: pattern.family, random, steps: pattern.most_steps(), repetition, from_size: size }
+        let random = self.plan.patterns[..index].iter().filter(|p| p.family == PatternFamily::Random).count() as u64;
+        RemainingWork { family: pattern.family, random, steps: pattern.max_steps(), repetition, from_size: size }
     }
 
-    /// What is left from size `size` of a visit on.
-    fn remaining(&self, visit: usize, size: usize) -> Vec<Remaining> {
-        let repeats = self.of_visit(visit).1 > 0;
-        let comes = |n: &usize| !repeats || self.visited.contains(&self.of_visit(*n).0);
-        (visit..self.visits()).filter(comes).map(|n| self.one(n, if n == visit { size } else { 0 })).collect()
+    /// Remaining work of the run from size `size` of a visit on.
+    fn remaining(&self, visit: usize, size: usize) -> Vec<RemainingWork> {
+        let is_repetition = self.pattern_and_repetition(visit).1 > 0;
+        let comes = |n: &usize| !is_repetition || self.visited.contains(&self.pattern_and_repetition(*n).0);
+        (visit..self.visit_count())
+            .filter(comes)
+            .map(|n| self.remaining_of_visit(n, if n == visit { size } else { 0 }))
+            .collect()
     }
 
-    /// Seconds that the pilot foresees from size `size` of a visit on.
-    fn foreseen(&mut self, visit: usize, size: usize) -> f64 {
+    /// Predicted seconds from size `size` of a visit to the end of the run.
+    fn predict_seconds(&mut self, visit: usize, size: usize) -> f64 {
         let Some(pilot) = &self.pilot else { return 0.0 };
-        let this = pilot.seconds(&self.one(visit, size), &self.effort);
-        let known = self.later.filter(|(of, effort, _)| *of == visit && *effort == self.effort);
+        let this = pilot.pattern_seconds(&self.remaining_of_visit(visit, size), &self.effort);
+        let known = self.later_visits.filter(|(of, effort, _)| *of == visit && *effort == self.effort);
         let later = known.map_or_else(
-            || self.remaining(visit + 1, 0).iter().map(|r| pilot.seconds(r, &self.effort)).sum(),
+            || self.remaining(visit + 1, 0).iter().map(|r| pilot.pattern_seconds(r, &self.effort)).sum(),
             |(.., seconds)| seconds,
         );
-        self.later = Some((visit, self.effort, later));
+        self.later_visits = Some((visit, self.effort, later));
         this + later
     }
 
-    /// The method that a size measured by one method alone has: the fastest so far, in later repetitions that of the first.
-    pub(super) fn single_method(&mut self, index: usize, size: usize, pace: &Pace) -> usize {
-        *self.best.entry((index, size)).or_insert(pace.best)
+    /// Method of a size that is measured by one method alone: the fastest so far; in later repetitions, that of the first.
+    pub(super) fn single_method(&mut self, index: usize, size: usize, pace: &IterationPlan) -> usize {
+        *self.fastest_methods.entry((index, size)).or_insert(pace.fastest_method)
     }
 
-    /// How a pattern begins: as the pilot found its own ring.
-    pub(super) fn first_pace(&self, methods: usize, steps: u64) -> Pace {
-        let Some(pilot) = &self.pilot else { return Pace { iterations: [1; METHODS], best: 0 } };
+    /// Iterations of the first size of a pattern, from the times of the pilot.
+    pub(super) fn first_iteration_plan(&self, methods: usize, steps: u64) -> IterationPlan {
+        let Some(pilot) = &self.pilot else {
+            return IterationPlan { iterations: [1; METHOD_COUNT], fastest_method: 0 };
+        };
         let seconds = pilot.iteration_seconds[0].map(|s| s * steps as f64 / pilot.steps.max(1) as f64);
         let best = (0..methods).min_by(|a, b| seconds[*a].total_cmp(&seconds[*b])).unwrap_or(0);
-        Pace { iterations: seconds.map(|one| first_iterations(self.effort.loop_seconds, one)), best }
+        IterationPlan {
+            iterations: seconds.map(|one| smallest_message_iterations(self.effort.loop_seconds, one)),
+            fastest_method: best,
+        }
     }
 
-    /// Iterations for the next size: as many as fill a loop if the times grow as the pilot's did.
-    pub(super) fn set_pace(&self, pace: &mut Pace, methods: &[Method], record: &SizeRecord, size: usize) {
-        let Some(pilot) = self.pilot.as_ref().filter(|_| size + 1 < SIZES) else { return };
+    /// Sets the iterations of the next size, assuming that the times grow as in the pilot.
+    pub(super) fn plan_next_size(
+        &self,
+        pace: &mut IterationPlan,
+        methods: &[MessageMethod],
+        record: &SizeRecord,
+        size: usize,
+    ) {
+        let Some(pilot) = self.pilot.as_ref().filter(|_| size + 1 < SIZE_COUNT) else { return };
         let ratio = pilot.sizes_bytes[size + 1] as f64 / pilot.sizes_bytes[size] as f64;
         let mut fastest = f64::INFINITY;
         for (way, method) in methods.iter().enumerate() {
@@ -172,36 +184,36 @@ impl<'a> Budget<'a> {
             let growth = if now > 0.0 { (next / now).clamp(1.0, ratio) } else { 1.0 };
             pace.iterations[way] = iterations(self.effort.loop_seconds, one * growth);
             if one < fastest {
-                (fastest, pace.best) = (one, way);
+                (fastest, pace.fastest_method) = (one, way);
             }
         }
     }
 
-    /// Fits the effort to the time that is left; `elapsed` is equal on all ranks. Within a visit it is only cut, and only
-    /// if what is left would not fit: sizes of one pattern should be measured alike. So should repetitions: the effort grows
-    /// in the first one alone.
-    pub(super) fn keep_time(&mut self, visit: usize, size: usize, elapsed: f64) {
+    /// Adapts the effort to the remaining time; `elapsed` is equal on all ranks. Within a visit the effort is only reduced,
+    /// and only if the remaining work would not fit: all sizes of a pattern should have the same effort. The effort increases
+    /// only in the first repetition, so that all repetitions have the same.
+    pub(super) fn adjust_effort(&mut self, visit: usize, size: usize, elapsed: f64) {
         let Some(pilot) = &self.pilot else { return };
-        self.foreseen_seconds += pilot.size_seconds(&self.one(visit, 0), &self.effort, size);
-        let (_, repetition) = self.of_visit(visit);
-        let within = size + 1 < SIZES && self.has(repetition, size + 1);
+        self.predicted_seconds += pilot.size_seconds(&self.remaining_of_visit(visit, 0), &self.effort, size);
+        let (_, repetition) = self.pattern_and_repetition(visit);
+        let within = size + 1 < SIZE_COUNT && self.includes_size(repetition, size + 1);
         let (visit, size) = if within { (visit, size + 1) } else { (visit + 1, 0) };
-        // How much slower than foreseen it went so far. A share of the limit stands on both sides: the first loops say little.
+        // Ratio of measured to predicted time. A share of the limit is added to both, to damp the influence of the first loops.
         let grace = 0.05 * self.limit_seconds;
-        let slowness = ((elapsed - self.pilot_seconds + grace) / (self.foreseen_seconds + grace)).max(FASTEST);
-        if within && elapsed + self.foreseen(visit, size) * slowness.max(1.0) <= self.limit_seconds {
+        let slowness = ((elapsed - self.pilot_seconds + grace) / (self.predicted_seconds + grace)).max(MIN_SLOWNESS);
+        if within && elapsed + self.predict_seconds(visit, size) * slowness.max(1.0) <= self.limit_seconds {
             return;
         }
         let remaining = self.remaining(visit, size);
         let left = (self.limit_seconds - elapsed) * PLANNED_SHARE;
-        let grows = !within && self.of_visit(visit).1 == 0;
-        let bound = if grows { Bound::OneMoreThan(self.effort) } else { Bound::AtMost(self.effort) };
+        let grows = !within && self.pattern_and_repetition(visit).1 == 0;
+        let bound = if grows { EffortBound::OneMoreThan(self.effort) } else { EffortBound::AtMost(self.effort) };
         let Some(pilot) = &self.pilot else { return };
-        let (effort, seconds) = choose(pilot, &remaining, left, slowness, (bound, self.quick));
+        let (effort, seconds) = choose_effort(pilot, &remaining, left, slowness, (bound, self.quick));
         self.expected_seconds = elapsed + seconds;
         if effort != self.effort && !remaining.is_empty() {
             self.effort = effort;
-            self.efforts.push((visit as u64, effort));
+            self.effort_changes.push((visit as u64, effort));
         }
     }
 }
@@ -209,68 +221,68 @@ impl<'a> Budget<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::b_eff::plan::effort::{LOOP_SECONDS, SHORTEST_LOOP_SECONDS};
+    use crate::b_eff::plan::effort::{MIN_LOOP_SECONDS, TARGET_LOOP_SECONDS};
 
     fn plan() -> CommPlan {
-        CommPlan::new(4, 1, 128 << 20, &Family::ALL).unwrap()
+        CommPlan::new(4, 1, 128 << 20, &PatternFamily::ALL).unwrap()
     }
 
-    fn pilot(plan: &CommPlan) -> Pilot {
-        let mut iteration_seconds = [[0.0; METHODS]; SIZES];
+    fn pilot(plan: &CommPlan) -> PilotTimes {
+        let mut iteration_seconds = [[0.0; METHOD_COUNT]; SIZE_COUNT];
         for (size, bytes) in plan.sizes_bytes.iter().enumerate() {
-            iteration_seconds[size] = [1e-6 + *bytes as f64 * 1e-9; METHODS];
+            iteration_seconds[size] = [1e-6 + *bytes as f64 * 1e-9; METHOD_COUNT];
         }
-        Pilot {
+        PilotTimes {
             iteration_seconds,
             steps: 2,
-            loop_seconds: 1e-5,
+            loop_overhead_seconds: 1e-5,
             verify_seconds_per_byte: 0.0,
             wipe_seconds_per_byte: 0.0,
             sizes_bytes: plan.sizes_bytes.clone(),
         }
     }
 
-    /// Plays a run whose machine is so many times slower than the pilot saw it; visits as (pattern, repetition).
-    fn play(plan: &CommPlan, limit_seconds: f64, slowness: f64) -> (Vec<(usize, u64)>, Effort) {
+    /// Simulates a run on a machine `slowness` times slower than in the pilot; visits as (pattern, repetition).
+    fn simulate(plan: &CommPlan, limit_seconds: f64, slowness: f64) -> (Vec<(usize, u64)>, MeasurementEffort) {
         let mut budget = Budget::new(plan, false, limit_seconds);
         let pilot = pilot(plan);
-        budget.begin(pilot.clone(), 0.1);
+        budget.choose_effort(pilot.clone(), 0.1);
         let (mut elapsed, mut visited) = (0.1, Vec::new());
-        for visit in 0..budget.visits() {
-            if !budget.wants(visit) {
+        for visit in 0..budget.visit_count() {
+            if !budget.includes(visit) {
                 continue;
             }
-            let (index, repetition) = budget.of_visit(visit);
+            let (index, repetition) = budget.pattern_and_repetition(visit);
             visited.push((index, repetition));
-            for size in 0..SIZES {
-                if !budget.has(repetition, size) {
+            for size in 0..SIZE_COUNT {
+                if !budget.includes_size(repetition, size) {
                     break;
                 }
-                elapsed += slowness * pilot.size_seconds(&budget.one(visit, 0), &budget.effort, size);
-                budget.keep_time(visit, size, elapsed);
+                elapsed += slowness * pilot.size_seconds(&budget.remaining_of_visit(visit, 0), &budget.effort, size);
+                budget.adjust_effort(visit, size, elapsed);
             }
-            budget.done(visit);
+            budget.finish_visit(visit);
         }
         assert!(elapsed <= 1.1 * limit_seconds || limit_seconds < 2.0, "{elapsed} of {limit_seconds}");
         (visited, budget.effort)
     }
 
     #[test]
-    fn every_pattern_comes_before_any_is_repeated() {
+    fn every_pattern_is_measured_before_any_is_repeated() {
         let plan = plan();
-        let (visited, effort) = play(&plan, 240.0, 1.0);
+        let (visited, effort) = simulate(&plan, 240.0, 1.0);
         let expected: Vec<_> = (0..3).flat_map(|r| (0..plan.patterns.len()).map(move |index| (index, r))).collect();
         assert_eq!(visited, expected);
-        assert_eq!(effort.loop_seconds, LOOP_SECONDS);
+        assert_eq!(effort.loop_seconds, TARGET_LOOP_SECONDS);
     }
 
-    /// What the first repetition left out stays out, and what it had is repeated.
+    /// Later repetitions contain no pattern that the first one omitted.
     #[test]
-    fn repetitions_repeat_what_the_first_one_had() {
+    fn repetitions_repeat_the_patterns_of_the_first() {
         let plan = plan();
         for (limit_seconds, slowness) in [(240.0, 1.0), (60.0, 1.0), (60.0, 0.3), (30.0, 2.0), (12.0, 1.5), (5.0, 1.0)]
         {
-            let (visited, _) = play(&plan, limit_seconds, slowness);
+            let (visited, _) = simulate(&plan, limit_seconds, slowness);
             let of = |r: u64| visited.iter().filter(move |(_, of)| *of == r).map(|(index, _)| *index);
             let first: BTreeSet<usize> = of(0).collect();
             for repetition in 1..3 {
@@ -280,9 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_slows_down_is_told_to_do_less() {
+    fn effort_is_reduced_on_a_machine_that_slows_down() {
         let plan = plan();
-        let (_, effort) = play(&plan, 20.0, 4.0);
-        assert!(effort.loop_seconds < SHORTEST_LOOP_SECONDS || effort.single_from < SIZES as u64, "{effort:?}");
+        let (_, effort) = simulate(&plan, 20.0, 4.0);
+        assert!(effort.loop_seconds < MIN_LOOP_SECONDS || effort.best_method_from < SIZE_COUNT as u64, "{effort:?}");
     }
 }

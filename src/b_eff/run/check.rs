@@ -1,61 +1,61 @@
-//! Comparing what was received with what was sent, after the clock has stopped; and what a wrong byte looks like.
+//! Comparison of received with sent data, outside the timed loop, and diagnosis of wrong bytes.
 
-use beff_stamp::{to_word, Stream, POISON_BYTE};
+use beff_stamp::{to_word, StampStream, POISON_BYTE};
 
-use super::layout::Layout;
+use super::layout::BufferLayout;
 
-/// Bytes of a range that are not those of the stream from `position` on: how many, and the first one.
+/// Number of bytes that differ from the stream from `position` on, and the index of the first one.
 #[must_use]
-pub fn compare(stream: Stream, position: u64, bytes: &[u8]) -> (u64, Option<usize>) {
-    // Whole words at once; what stands before and behind them byte by byte, as everything if a word is wrong.
+pub fn compare_bytes(stream: StampStream, position: u64, bytes: &[u8]) -> (u64, Option<usize>) {
+    // Whole words at once; the bytes before and after them one by one, and all bytes if a word is wrong.
     let head = (position.wrapping_neg() % 8).min(bytes.len() as u64) as usize;
     let words = head..head + (bytes.len() - head) / 8 * 8;
     let (wrong_words, _) = stream.compare(&bytes[words.clone()], position + head as u64);
     let skipped = if wrong_words == 0 { words } else { 0..0 };
     let others = (0..skipped.start).chain(skipped.end..bytes.len());
-    let mut wrong = others.filter(|n| bytes[*n] != byte(stream, position + *n as u64));
+    let mut wrong = others.filter(|n| bytes[*n] != expected_byte(stream, position + *n as u64));
     let first = wrong.next();
     (wrong.count() as u64 + u64::from(first.is_some()), first)
 }
 
 /// The byte of the stream at `position`.
 #[must_use]
-pub fn byte(stream: Stream, position: u64) -> u8 {
-    stream.word(position / 8 * 8).to_le_bytes()[(position % 8) as usize]
+pub fn expected_byte(stream: StampStream, position: u64) -> u8 {
+    stream.word_at_position(position / 8 * 8).to_le_bytes()[(position % 8) as usize]
 }
 
-/// A wrong place of a message.
+/// A wrong byte of a message.
 #[derive(Clone, Copy, Debug)]
-pub struct Wrong<'a> {
-    /// Sizes of the run.
-    pub layout: Layout,
-    /// Ranks of the run.
+pub struct CorruptedByte<'a> {
+    /// Layout of the run.
+    pub layout: BufferLayout,
+    /// Number of ranks.
     pub ranks: u64,
-    /// Who sent.
+    /// Sending rank.
     pub sender: u64,
     /// Position of the wrong byte in the sender's stream.
     pub position: u64,
-    /// The byte found.
-    pub found: u8,
-    /// The eight bytes found at the word it belongs to, if all of them are of the message.
+    /// The actual byte.
+    pub actual: u8,
+    /// The actual eight bytes of its word, if all of them belong to the message.
     pub word: Option<&'a [u8]>,
 }
 
-/// What it looks like, in words for the report.
+/// Diagnosis of a wrong byte as text for the report.
 #[must_use]
-pub fn looks_like(w: &Wrong<'_>) -> String {
+pub fn diagnose(w: &CorruptedByte<'_>) -> String {
     let stream = w.layout.stream(w.sender);
     let Some(word) = w.word else {
-        let expected = byte(stream, w.position);
-        return match (w.found ^ expected).count_ones() {
-            _ if w.found == POISON_BYTE => "never delivered: the memory holds what was there before the run".into(),
+        let expected = expected_byte(stream, w.position);
+        return match (w.actual ^ expected).count_ones() {
+            _ if w.actual == POISON_BYTE => "never delivered: the memory is unchanged by the loop".into(),
             1 => "one bit flipped".into(),
             bits => format!("unknown data, {bits} of 8 bits differ"),
         };
     };
-    let (found, expected) = (to_word(word), stream.word(w.position / 8 * 8));
+    let (found, expected) = (to_word(word), stream.word_at_position(w.position / 8 * 8));
     if found == u64::from_le_bytes([POISON_BYTE; 8]) {
-        return "never delivered: the memory holds what was there before the run".into();
+        return "never delivered: the memory is unchanged by the loop".into();
     }
     if found == 0 {
         return "zeros".into();
@@ -63,13 +63,14 @@ pub fn looks_like(w: &Wrong<'_>) -> String {
     if (found ^ expected).count_ones() == 1 {
         return "one bit flipped".into();
     }
-    if let Some(at) = stream.find(found) {
+    if let Some(at) = stream.position_of(found) {
         let distance = at as i128 - i128::from(w.position / 8 * 8);
         return format!(
-            "data of the same sender from another place ({distance:+} bytes): another step, loop or iteration"
+            "data of the same sender from another location ({distance:+} bytes): another step, loop or iteration"
         );
     }
-    match (0..w.ranks).filter(|rank| *rank != w.sender).find(|rank| w.layout.stream(*rank).find(found).is_some()) {
+    match (0..w.ranks).filter(|rank| *rank != w.sender).find(|rank| w.layout.stream(*rank).position_of(found).is_some())
+    {
         Some(rank) => format!("data of rank {rank}"),
         None => format!("unknown data, {} of 64 bits differ", (found ^ expected).count_ones()),
     }
@@ -78,18 +79,18 @@ pub fn looks_like(w: &Wrong<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::b_eff::plan::Buffers;
+    use crate::b_eff::plan::BufferMode;
 
-    const LAYOUT: Layout = Layout { seed: 9, slots: 2, lmax_bytes: 4096, buffers: Buffers::Cyclic };
+    const LAYOUT: BufferLayout = BufferLayout { seed: 9, slots: 2, lmax_bytes: 4096, buffers: BufferMode::Cyclic };
 
     fn message(sender: u64, position: u64, len: usize) -> Vec<u8> {
-        (0..len as u64).map(|n| byte(LAYOUT.stream(sender), position + n)).collect()
+        (0..len as u64).map(|n| expected_byte(LAYOUT.stream(sender), position + n)).collect()
     }
 
     #[test]
     fn right_messages_of_any_length_are_right() {
         for (position, len) in [(128, 1), (128, 7), (128, 8), (131, 9), (135, 64), (129, 3), (133, 1000)] {
-            assert_eq!(compare(LAYOUT.stream(3), position, &message(3, position, len)), (0, None));
+            assert_eq!(compare_bytes(LAYOUT.stream(3), position, &message(3, position, len)), (0, None));
         }
     }
 
@@ -98,18 +99,25 @@ mod tests {
         for at in [0, 5, 8, 62, 63, 66] {
             let mut bytes = message(3, 64, 67);
             bytes[at] ^= 0x40;
-            assert_eq!(compare(LAYOUT.stream(3), 64, &bytes), (1, Some(at)), "{at}");
+            assert_eq!(compare_bytes(LAYOUT.stream(3), 64, &bytes), (1, Some(at)), "{at}");
             let rest = at.min(3);
-            assert_eq!(compare(LAYOUT.stream(3), 64 + rest as u64, &bytes[rest..]), (1, Some(at - rest)), "{at}");
+            assert_eq!(compare_bytes(LAYOUT.stream(3), 64 + rest as u64, &bytes[rest..]), (1, Some(at - rest)), "{at}");
         }
-        let (wrong, first) = compare(LAYOUT.stream(3), 64, &message(2, 64, 67));
+        let (wrong, first) = compare_bytes(LAYOUT.stream(3), 64, &message(2, 64, 67));
         assert!(wrong > 60 && first.is_some_and(|n| n < 3), "{wrong} {first:?}");
     }
 
     #[test]
-    fn wrong_words_are_named() {
+    fn wrong_words_are_diagnosed() {
         let named = |word: &[u8]| {
-            looks_like(&Wrong { layout: LAYOUT, ranks: 4, sender: 3, position: 69, found: word[5], word: Some(word) })
+            diagnose(&CorruptedByte {
+                layout: LAYOUT,
+                ranks: 4,
+                sender: 3,
+                position: 69,
+                actual: word[5],
+                word: Some(word),
+            })
         };
         let mut flipped = message(3, 64, 8);
         flipped[5] ^= 1;
@@ -117,10 +125,10 @@ mod tests {
         assert_eq!(named(&[0; 8]), "zeros");
         assert!(named(&[POISON_BYTE; 8]).starts_with("never delivered"));
         assert_eq!(named(&message(1, 64, 8)), "data of rank 1");
-        assert!(named(&message(3, 128, 8)).contains("another place (+64 bytes)"));
+        assert!(named(&message(3, 128, 8)).contains("another location (+64 bytes)"));
         assert!(named(b"garbage!").starts_with("unknown data"));
-        let short = Wrong { layout: LAYOUT, ranks: 4, sender: 3, position: 64, found: 0, word: None };
-        let found = byte(LAYOUT.stream(3), 64) ^ 4;
-        assert_eq!(looks_like(&Wrong { found, ..short }), "one bit flipped");
+        let short = CorruptedByte { layout: LAYOUT, ranks: 4, sender: 3, position: 64, actual: 0, word: None };
+        let actual = expected_byte(LAYOUT.stream(3), 64) ^ 4;
+        assert_eq!(diagnose(&CorruptedByte { actual, ..short }), "one bit flipped");
     }
 }

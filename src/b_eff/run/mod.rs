@@ -1,43 +1,31 @@
-//! b_eff inside the clock: for each pattern and size, loops of messages by each method, compared outside the clock.
-//!
-//! ```text
-//! pilot: one ring of all ranks, every size and method once     -> what fits into the time
-//! for repetition in 0..3:                        # outermost: the three of one cell are far apart in time
-//!     for pattern in plan:                       # ping-pong, 6 rings, 30 random rings, what is only reported
-//!         for size in 21 sizes, for method:
-//!             barrier, loop of iterations        <- the clock: calls of MPI and nothing else
-//!             compare what was received, wipe it <- outside
-//!             one maximum over the ranks for each size: times of the loops, time so far, signal
-//!         one sum over the ranks; record
-//! while time is left: a pattern again, as in one repetition     -> intervals; the value stays
-//! ```
+//! Measurement of b_eff: for each pattern and size, timed loops of messages by each method; the data is compared outside the
+//! timed loops. The order of the loops is shown in [`crate::b_eff`].
 
 mod bare;
 mod budget;
 mod check;
+pub mod comm_run;
 mod layout;
-mod left;
-mod memory;
+mod message_buffers;
 mod pattern;
 mod pilot;
-mod repeats;
+mod received_data;
+mod repetitions;
 #[cfg(test)]
 mod run_tests;
-pub mod whole;
 
-pub use layout::Layout;
-pub use pattern::Broken;
-pub use whole::Run;
+pub use comm_run::CommRun;
+pub use layout::BufferLayout;
+pub use pattern::PatternError;
 
-use crate::b_eff::records::Method;
-use beff_ffi::Way;
+use crate::b_eff::records::MessageMethod;
+use beff_ffi::ExchangeCall;
 
-/// The calls of a method.
-fn way(method: Method) -> Way {
+fn ffi_method(method: MessageMethod) -> ExchangeCall {
     match method {
-        Method::Sendrecv => Way::Sendrecv,
-        Method::Alltoallv => Way::Alltoallv,
-        Method::Nonblocking => Way::Nonblocking,
-        Method::PingPong => Way::PingPong,
+        MessageMethod::Sendrecv => ExchangeCall::Sendrecv,
+        MessageMethod::Alltoallv => ExchangeCall::Alltoallv,
+        MessageMethod::Nonblocking => ExchangeCall::Nonblocking,
+        MessageMethod::PingPong => ExchangeCall::PingPong,
     }
 }

@@ -1,11 +1,11 @@
-//! The kinds of warnings of b_eff, besides those that every benchmark knows.
+//! Warning kinds of b_eff, in addition to the common ones.
 
 use schemars::JsonSchema;
 
-use crate::b_eff::records::Method;
-use crate::frame::records::{kinds, Numbering};
+use crate::b_eff::records::MessageMethod;
+use crate::frame::records::{kinds, RankNumbering};
 
-/// One alone differs from nothing.
+/// Number of patterns to compare: at least two.
 #[derive(JsonSchema)]
 #[schemars(inline)]
 #[expect(dead_code, reason = "a type for its schema")]
@@ -14,92 +14,92 @@ struct TwoOrMore(#[schemars(range(min = 2))] u64);
 kinds! {
     /// Ranks are not numbered host by host.
     NUMBERING = "numbering", 31,
-    "Measure the other numbering too and report both: with Open MPI --map-by core, with MPICH a host list of name:ranks." {
-        /// How they are: round-robin or mixed.
-        numbering: Numbering,
-        /// Over how many hosts.
+    "Measure with the other numbering too and report both results: with Open MPI --map-by core, with MPICH a host list of name:ranks." {
+        /// Numbering: round-robin or mixed.
+        numbering: RankNumbering,
+        /// Number of hosts.
         hosts: u64,
     }
 
-    /// The time did not allow the whole definition. Each field is the least over the run.
+    /// The effort was reduced to keep the time limit. Each field is the least over the run.
     EFFORT_REDUCED = "effort_reduced", 50,
-    "Give a longer --time." {
-        /// Time one loop was to take.
+    "Increase --time." {
+        /// Planned time of a loop.
         loop_seconds: f64,
-        /// Smallest size measured by the best method alone; None: all sizes by all methods.
-        single_from_bytes: Option<u64>,
-        /// Smallest size measured without repetitions; None: all are repeated.
-        once_from_bytes: Option<u64>,
-        /// Random rings that were to be measured; None: not asked for.
+        /// Smallest size measured by the best method alone; None if all sizes are measured by all methods.
+        best_method_from_bytes: Option<u64>,
+        /// Smallest size measured without repetitions; None if all are repeated.
+        unrepeated_from_bytes: Option<u64>,
+        /// Planned random rings; None if not requested.
         random_rings: Option<u64>,
-        /// Patterns outside the average were asked for and left out.
+        /// True if requested patterns outside the average were omitted.
         without_extras: bool,
-        /// How often the effort was reduced after the announcement.
+        /// Number of reductions after the announcement.
         reductions: u64,
     }
 
-    /// Of more than 10 % of the loops the repetitions differ a lot.
+    /// The repetitions of more than 10 % of the loops differ widely.
     DISTURBED = "disturbed", 20,
-    "Repeat on an idle machine, with each rank bound to a core; the best repetition counts, but it may be disturbed too." {
-        /// (Pattern, size, method) with a worst repetition more than twice as slow as the best one.
+    "Repeat on an idle machine, with each rank bound to a core; the best repetition counts, but may be disturbed too." {
+        /// Number of (pattern, size, method) whose worst repetition is more than twice as slow as the best.
         loops: u64,
-        /// Of how many with repetitions.
+        /// Number of (pattern, size, method) with repetitions.
         of: u64,
         /// Pattern of the largest ratio.
         pattern: String,
-        /// Its size.
+        /// Message size of the largest ratio.
         message_bytes: u64,
-        /// Its method.
-        method: Method,
-        /// Best bandwidth divided by the worst there.
+        /// Method of the largest ratio.
+        method: MessageMethod,
+        /// Largest ratio of the best to the worst bandwidth.
         ratio: f64,
     }
 
     /// Rings that are the same exchange differ by more than 10 % in S.
     IDENTICAL_DIFFER = "identical_differ", 10,
     "Repeat on an idle machine, with each rank bound to a core; the value is not valid until they agree within 10 %." {
-        /// How many patterns are the same exchange as these two.
+        /// Number of patterns that are the same exchange.
         patterns: TwoOrMore,
-        /// The one with the largest S.
+        /// Pattern with the largest S.
         fastest: String,
-        /// The one with the smallest.
+        /// Pattern with the smallest S.
         slowest: String,
-        /// S of the one divided by S of the other.
+        /// Largest S divided by the smallest.
         ratio: f64,
     }
 
     /// Loops shorter than 100 steps of the clock.
     SHORT_LOOPS = "short_loops", 51,
-    "Give a longer --time; if the clock is coarse, look at the clock source of the kernel (available_clocksource)." {
-        /// How many.
+    "Increase --time; if the clock is coarse, check the clock source of the kernel (available_clocksource)." {
+        /// Number of short loops.
         loops: u64,
-        /// Of how many.
+        /// Number of loops.
         of: u64,
-        /// The shortest.
+        /// Shortest loop.
         shortest_seconds: f64,
         /// Smallest step of the clock.
         clock_resolution_ns: f64,
     }
 
-    /// The time ended before the interval of b_eff was as narrow as asked.
+    /// The run ended before the interval of b_eff had the requested half-width.
     UNTIL_NOT_REACHED = "until_not_reached", 55,
-    "Give a longer --time; where single repetitions scatter widely, look for what else uses the machine first." {
-        /// Reach that was asked for, as a share.
+    "Increase --time; if single repetitions vary widely, first look for other load on the machine." {
+        /// Requested half-width, as a share.
         until_share: f64,
-        /// What it is; None: not known.
-        reach_share: Option<f64>,
-        /// Repetitions that it rests on.
+        /// Half-width; None if unknown.
+        half_width_share: Option<f64>,
+        /// Number of repetitions.
         repetitions: u64,
     }
 
-    /// The measurement took more than 1.1 times as long as it may.
+    /// The measurement took more than 1.1 times the time limit.
     OVERRUN = "overrun", 60,
-    "Give a longer --time; the machine became slower than the pilot saw it." {
-        /// Longest time allowed.
+    "Increase --time; the machine became slower than in the pilot measurement." {
+        /// Time limit.
         limit_seconds: f64,
-        /// Time announced.
+        /// Announced time.
         expected_seconds: f64,
-        /// Time taken.
+        /// Elapsed time.
         real_seconds: f64,
     }
 }

@@ -1,12 +1,12 @@
 use super::fixture::{run, sizes};
 use super::*;
-use crate::b_eff::plan::{Buffers, Family};
-use crate::b_eff::records::{CommResult, Method};
-use crate::frame::records::{kinds as frame_kinds, ErrorRecord, Outcome};
-use crate::frame::records::{Numbering, Placement};
+use crate::b_eff::plan::{BufferMode, PatternFamily};
+use crate::b_eff::records::{CommResult, MessageMethod};
+use crate::frame::records::{kinds as frame_kinds, ErrorRecord, RunOutcome};
+use crate::frame::records::{Placement, RankNumbering};
 use crate::frame::report::checks::assert_valid;
 use crate::frame::report::Views;
-use crate::frame::values::warning::shown;
+use crate::frame::values::warning::warning_text;
 
 fn near(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < 1e-9
@@ -33,25 +33,25 @@ fn the_same_bandwidth_everywhere_is_b_eff() {
     assert_eq!(value.memory_bytes, 2 << 30);
     assert!(near(value.memory_seconds.unwrap(), (2_u64 << 30) as f64 / 4e9));
     assert!(near(value.ping_pong_bytes_per_second.unwrap(), 4e9));
-    // 8 messages of a byte in 2 ns: a process sends two of them one after the other.
+    // 8 messages of a byte in 2 ns: each process sends two of them in sequence.
     assert!(near(value.latency.rings_seconds.unwrap(), 1e-9));
     assert!(near(value.latency.random_seconds.unwrap(), 1e-9));
-    // There and back are 2 bytes in 0.5 ns.
+    // A round trip has 2 bytes in 0.5 ns.
     assert!(near(value.latency.ping_pong_seconds.unwrap(), 0.25e-9));
     for m in &d.methods {
-        assert!(near(m.b_eff.unwrap().bytes_per_second, 4e9) && m.left_out_from_bytes.is_none());
+        assert!(near(m.b_eff.unwrap().bytes_per_second, 4e9) && m.omitted_from_bytes.is_none());
     }
     assert!(d.valid, "{:#?}", d.criteria);
     assert_eq!(d.warnings, []);
-    assert_eq!((d.sizes.len() as u64, d.curves.len()), (SIZES, 40));
+    assert_eq!((d.sizes.len() as u64, d.curves.len()), (DEFINED_SIZES, 40));
 }
 
 #[test]
 fn rings_and_random_rings_weigh_alike_and_patterns_by_their_logarithm() {
-    let speed = |name: &str, family: Family, _: u64, _: Method, _: u32| match (family, name) {
-        (Family::Ring, "ring-1") => 64e9,
-        (Family::Ring, _) => 1e9,
-        (Family::Random, _) => 8e9,
+    let speed = |name: &str, family: PatternFamily, _: u64, _: MessageMethod, _: u32| match (family, name) {
+        (PatternFamily::Ring, "ring-1") => 64e9,
+        (PatternFamily::Ring, _) => 1e9,
+        (PatternFamily::Random, _) => 8e9,
         // Outside the average.
         _ => 1e3,
     };
@@ -65,12 +65,13 @@ fn rings_and_random_rings_weigh_alike_and_patterns_by_their_logarithm() {
 #[test]
 fn s_is_the_mean_over_the_sizes_of_the_best_method_and_repetition() {
     let best = |bytes: u64| bytes as f64 * 1e3;
-    let speed = |_: &str, _: Family, bytes: u64, method: Method, repetition: u32| match (method, repetition) {
-        (Method::Alltoallv, 1) | (Method::PingPong, 2) => best(bytes),
-        (Method::Alltoallv, _) => best(bytes) / 2.0,
-        (Method::Sendrecv, _) => best(bytes) / 4.0,
-        _ => best(bytes) / 8.0,
-    };
+    let speed =
+        |_: &str, _: PatternFamily, bytes: u64, method: MessageMethod, repetition: u32| match (method, repetition) {
+            (MessageMethod::Alltoallv, 1) | (MessageMethod::PingPong, 2) => best(bytes),
+            (MessageMethod::Alltoallv, _) => best(bytes) / 2.0,
+            (MessageMethod::Sendrecv, _) => best(bytes) / 4.0,
+            _ => best(bytes) / 8.0,
+        };
     let d = derive(&run(1, &speed));
     let mean = sizes().into_iter().map(best).sum::<f64>() / 21.0;
     assert!(near(d.curve("ring-3").unwrap().mean_bytes_per_second.unwrap(), mean));
@@ -83,18 +84,18 @@ fn s_is_the_mean_over_the_sizes_of_the_best_method_and_repetition() {
         near(size.average_bytes_per_second.unwrap(), best(16))
             && near(size.per_process_bytes_per_second.unwrap(), best(8))
     );
-    assert_eq!((size.best_method, size.best_in, size.of_patterns), (Some(Method::Alltoallv), 36, 36));
-    let point = d.curve("random-2").unwrap().points[0].method(Method::Alltoallv).unwrap();
+    assert_eq!((size.best_method, size.best_in, size.of_patterns), (Some(MessageMethod::Alltoallv), 36, 36));
+    let point = d.curve("random-2").unwrap().points[0].method(MessageMethod::Alltoallv).unwrap();
     assert!(near(point.worst_bytes_per_second, 500.0) && point.repetitions == 3);
 }
 
 #[test]
-fn what_is_missing_leaves_no_value() {
-    type Damage = fn(&mut CommResult);
-    let damages: [Damage; 6] = [
+fn incomplete_records_have_no_value() {
+    type ResultMutation = fn(&mut CommResult);
+    let damages: [ResultMutation; 6] = [
         |r| r.patterns.retain(|p| p.pattern != "ring-4"),
         |r| r.patterns.retain(|p| p.pattern != "random-30"),
-        |r| r.patterns.retain(|p| p.family != Family::Random),
+        |r| r.patterns.retain(|p| p.family != PatternFamily::Random),
         |r| r.patterns[3].sizes.truncate(20),
         |r| r.patterns[9].sizes[20].loops.clear(),
         |r| r.patterns[2].sizes[5].message_bytes = 33,
@@ -115,32 +116,35 @@ fn what_is_missing_leaves_no_value() {
 #[test]
 fn fewer_random_rings_than_defined_are_a_value_that_is_not_valid() {
     let mut result = constant();
-    result.patterns.retain(|p| p.family != Family::Random || ["random-1", "random-2"].contains(&p.pattern.as_str()));
-    let told = result.announcement.as_mut().unwrap();
-    told.effort.random_rings = 2;
-    let effort = told.effort;
+    result
+        .patterns
+        .retain(|p| p.family != PatternFamily::Random || ["random-1", "random-2"].contains(&p.pattern.as_str()));
+    let announced = result.announcement.as_mut().unwrap();
+    announced.effort.random_rings = 2;
+    let effort = announced.effort;
     let d = derive(&result);
     assert!(near(d.value.b_eff.unwrap().bytes_per_second, 4e9) && d.value.random_rings == 2);
     assert_eq!(unmet(&d), ["rings with all 21 sizes 6 == 6, random rings 2 == 30"]);
-    // Announced are more: the run did not get there...
+    // With more announced, the run is incomplete...
     result.announcement.as_mut().unwrap().effort.random_rings = 3;
     assert_eq!(derive(&result).value.b_eff, None);
-    // ...unless it was said during the run.
+    // ...unless the effort was reduced during the run.
     result.ending.efforts.push((7, effort));
     assert!(derive(&result).value.b_eff.is_some());
 }
 
 #[test]
-fn a_method_left_out_for_large_messages_has_no_value_of_its_own() {
+fn a_method_omitted_for_large_messages_has_no_value() {
     let mut result = constant();
     for size in result.patterns.iter_mut().flat_map(|p| p.sizes.iter_mut().skip(15)) {
-        size.loops.retain(|l| [Method::PingPong, Method::Nonblocking].contains(&l.method) && l.repetition == 0);
+        size.loops
+            .retain(|l| [MessageMethod::PingPong, MessageMethod::Nonblocking].contains(&l.method) && l.repetition == 0);
     }
     let d = derive(&result);
     assert_eq!(d.methods[0].b_eff, None);
-    assert_eq!(d.methods[0].left_out_from_bytes, Some(55_109));
-    assert_eq!((d.methods[2].left_out_from_bytes, d.methods[2].b_eff), (None, d.value.b_eff));
-    // Sizes above 4 kB may be single, and it is said.
+    assert_eq!(d.methods[0].omitted_from_bytes, Some(55_109));
+    assert_eq!((d.methods[2].omitted_from_bytes, d.methods[2].b_eff), (None, d.value.b_eff));
+    // Sizes above 4 kB may be measured by one method, and the criterion reports it.
     assert!(d.valid, "{:#?}", d.criteria);
     let text = &d.criteria.iter().find(|c| c.text.starts_with("three methods")).unwrap().text;
     assert!(text.contains("as 216 are, from 55109 B on"), "{text}");
@@ -165,8 +169,8 @@ fn every_criterion_has_its_cause() {
         no_space: false,
     };
     let damages: [(Damage, &str); 10] = [
-        (|r| r.ending.outcome = Outcome::Interrupted, "run complete (interrupted by a signal)"),
-        (|r| r.config.buffers = Buffers::Reused, "messages walk through memory (reused buffers)"),
+        (|r| r.ending.outcome = RunOutcome::Interrupted, "run complete (interrupted by a signal)"),
+        (|r| r.config.buffers = BufferMode::Reused, "messages walk through memory (reused buffers)"),
         (|r| r.config.quick = true, "not the quick mode (quick mode)"),
         (|r| r.setup.machine.hosts[1].cores = 1, "no host with more ranks than cores (node02: 2 ranks, cores 1)"),
         (
@@ -198,12 +202,12 @@ fn kinds(result: &CommResult) -> Vec<String> {
 fn every_warning_has_its_cause() {
     let damages: [(Damage, &[&str]); 14] = [
         (|r| r.setup.machine.hosts[0].cores = 1, &["oversubscribed"]),
-        (|r| r.setup.numbering = Numbering::RoundRobin, &["numbering"]),
-        (|r| r.setup.numbering = Numbering::Mixed, &["numbering"]),
-        (|r| r.setup.numbering = Numbering::OneEach, &[]),
+        (|r| r.setup.numbering = RankNumbering::RoundRobin, &["numbering"]),
+        (|r| r.setup.numbering = RankNumbering::Mixed, &["numbering"]),
+        (|r| r.setup.numbering = RankNumbering::OneEach, &[]),
         (|r| place(r, ["0-1", "0-1", "0", "1"]), &["not_bound"]),
         (|r| place(r, ["0,8", "1,9", "0", "1"]), &[]),
-        (|r| r.announcement.as_mut().unwrap().effort.single_from = 18, &["effort_reduced"]),
+        (|r| r.announcement.as_mut().unwrap().effort.best_method_from = 18, &["effort_reduced"]),
         (|r| r.announcement.as_mut().unwrap().effort.extras = false, &["effort_reduced"]),
         (
             |r| {
@@ -218,23 +222,23 @@ fn every_warning_has_its_cause() {
         (|r| r.setup.clock_resolution_ns = 1e6, &["short_loops"]),
         (|r| r.ending.real_seconds = 300.0, &["overrun"]),
     ];
-    let mut told = Vec::new();
+    let mut raised = Vec::new();
     for (number, (damage, expected)) in damages.into_iter().enumerate() {
         let mut result = run(2, &|_, _, bytes, _, _| bytes as f64 * 1e4);
         damage(&mut result);
         assert_eq!(kinds(&result), expected, "{number}");
-        told.extend(derive(&result).warnings);
+        raised.extend(derive(&result).warnings);
     }
-    insta::assert_snapshot!("warnings", told.iter().map(shown).collect::<String>());
+    insta::assert_snapshot!("warnings", raised.iter().map(warning_text).collect::<String>());
     let result = constant();
-    assert_valid::<CommResult>(&result.document(&CommDerived { warnings: told, ..derive(&result) }).unwrap());
+    assert_valid::<CommResult>(&result.document(&CommDerived { warnings: raised, ..derive(&result) }).unwrap());
     let mut result = constant();
     result.warnings.push(frame_kinds::JOURNAL_TORN.warning());
     assert_eq!(kinds(&result), ["journal_torn"]);
 }
 
 #[test]
-fn nobody_is_told_to_leave_out_what_is_not_in_use() {
+fn next_steps_name_quick_only_if_it_is_set() {
     let next_step = |quick: bool| {
         let mut result = constant();
         result.config.quick = quick;
@@ -253,7 +257,7 @@ fn place(result: &mut CommResult, cpus: [&str; 4]) {
     result.setup.placement = places.collect();
 }
 
-/// The last repetition of every n-th pattern.
+/// Slows down the last repetition of every n-th pattern.
 fn slow_down(result: &mut CommResult, factor: f64, every: usize) {
     for one in result.patterns.iter_mut().step_by(every).flat_map(|p| &mut p.sizes).flat_map(|s| &mut s.loops) {
         if one.repetition == 2 {
@@ -262,7 +266,7 @@ fn slow_down(result: &mut CommResult, factor: f64, every: usize) {
     }
 }
 
-/// The kernel says what a core is; where it does, CPUs need not be counted.
+/// If the kernel reports the cores, CPUs are not counted.
 #[test]
 fn a_rank_with_several_cores_is_not_bound() {
     for (cpus, cores, bound) in [("0,32", 1, true), ("0-1", 2, false), ("0-3", 2, false), ("0-3", 1, true)] {
@@ -282,17 +286,17 @@ fn a_rank_alone_on_its_host_is_bound_if_it_has_one_core() {
 }
 
 #[test]
-fn where_messages_came_from_is_said() {
-    let from = |buffers: Buffers, lmax_bytes: u64| {
+fn the_source_of_messages_is_derived() {
+    let from = |buffers: BufferMode, lmax_bytes: u64| {
         let mut result = constant();
         (result.config.buffers, result.setup.lmax_bytes) = (buffers, lmax_bytes);
         let d = derive(&result);
         (d.messages_from, d.valid)
     };
     // The cache has 32 MiB; each rank walks through two memories of six messages.
-    assert_eq!(from(Buffers::Cyclic, 4 << 20), (MessagesFrom::Memory, true));
-    assert_eq!(from(Buffers::Cyclic, 2 << 20), (MessagesFrom::SmallMemory, true));
-    assert_eq!(from(Buffers::Reused, 4 << 20), (MessagesFrom::ReusedWindows, false));
+    assert_eq!(from(BufferMode::Cyclic, 4 << 20), (MessageSource::Memory, true));
+    assert_eq!(from(BufferMode::Cyclic, 2 << 20), (MessageSource::SmallMemory, true));
+    assert_eq!(from(BufferMode::Reused, 4 << 20), (MessageSource::ReusedWindows, false));
 }
 
 #[test]
@@ -307,7 +311,9 @@ fn nothing_measured_derives_nothing() {
 
 #[test]
 fn of_methods_that_win_equally_often_the_first_is_named() {
-    for [even, odd] in [[Method::Sendrecv, Method::Alltoallv], [Method::Nonblocking, Method::Alltoallv]] {
+    for [even, odd] in
+        [[MessageMethod::Sendrecv, MessageMethod::Alltoallv], [MessageMethod::Nonblocking, MessageMethod::Alltoallv]]
+    {
         let result = run(1, &|pattern, _, _, method, _| {
             let number: u32 = pattern.rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0);
             let best = if number.is_multiple_of(2) { even } else { odd };
@@ -318,7 +324,7 @@ fn of_methods_that_win_equally_often_the_first_is_named() {
             }
         });
         let size = &derive(&result).sizes[3];
-        let first = if even == Method::Sendrecv { even } else { odd };
+        let first = if even == MessageMethod::Sendrecv { even } else { odd };
         assert_eq!((size.best_method, size.best_in, size.of_patterns), (Some(first), 18, 36));
     }
 }

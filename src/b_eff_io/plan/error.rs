@@ -1,16 +1,16 @@
-//! Why something cannot be planned.
+//! Errors of the plan.
 
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::error;
 use crate::frame::units::format_size;
 
-/// A plan that is impossible, with the next step.
-pub type PlanError = error::PlanError<Obstacle>;
+/// An impossible plan, with the next step.
+pub type PlanError = error::PlanningError<Obstacle>;
 
-/// What only b_eff_io can fail at.
+/// Errors specific to b_eff_io.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
-    /// A file would be longer than a file offset can tell.
+    /// A file would exceed the largest file offset.
     #[error(
         "pattern {pattern} on {ranks} ranks would reach file offset {offset_bytes}, beyond the largest one \
          (2^63 - 1): use fewer ranks, less memory per process (a smaller M_PART) or less space"
@@ -37,14 +37,14 @@ pub enum Obstacle {
         limit_bytes: u64,
         /// Number of partitions.
         partitions: u64,
-        /// Ranks of all partitions added up.
+        /// Sum of the ranks of all partitions.
         ranks: u64,
         /// Backends that write.
         backends: u64,
         /// Number of pattern types.
         types: u64,
     },
-    /// Types 3 and 4 have nothing to take their size from.
+    /// Types 3 and 4 have no reference type for their size.
     #[error(
         "pattern type {pattern_type} takes its segment size from the counts of types 0, 1 and 2, and none of them runs: \
          add at least one of them to the types"
@@ -58,7 +58,7 @@ pub enum Obstacle {
     OutsideSegment {
         /// Pattern number.
         pattern: u8,
-        /// Where it would end, counted from the start of the segment.
+        /// Its end, relative to the segment.
         end_bytes: u128,
         /// L_SEG.
         segment_bytes: u64,

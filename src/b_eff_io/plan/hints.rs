@@ -1,11 +1,11 @@
-//! Which hints of the file go to which open and which pattern.
+//! Which hints of the file apply to which open and which pattern.
 
 use super::{PatternSpec, Role};
-use crate::b_eff_io::hints::{HintPlace, HintRule};
+use crate::b_eff_io::hints::{HintRule, HintScope};
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 
-fn is_for(rule: &HintRule, ranks: u64, access: Access, t: PatternType) -> bool {
+fn is_for(rule: &HintRule, ranks: u64, access: AccessMethod, t: PatternType) -> bool {
     rule.ranks.is_none_or(|r| r == ranks)
         && rule.access.is_none_or(|a| a == access)
         && rule.pattern_type.is_none_or(|p| p == t)
@@ -14,27 +14,26 @@ fn is_for(rule: &HintRule, ranks: u64, access: Access, t: PatternType) -> bool {
 fn is_for_chunk(rule: &HintRule, spec: &PatternSpec, m_part_bytes: u64) -> bool {
     let sized = spec.role != Role::FillUp;
     match rule.place {
-        HintPlace::OnOpen => false,
-        HintPlace::All => true,
-        HintPlace::Lmax => sized && spec.chunk_bytes == m_part_bytes,
-        HintPlace::ChunkBytes(bytes) => sized && spec.chunk_bytes == bytes,
+        HintScope::OnOpen => false,
+        HintScope::All => true,
+        HintScope::Lmax => sized && spec.chunk_bytes == m_part_bytes,
+        HintScope::ChunkBytes(bytes) => sized && spec.chunk_bytes == bytes,
     }
 }
 
-/// Hints for opening the file of type `t`: key and value, each key once, in order of first appearance.
+/// Hints for opening the file of type `t`: key and value, each key once, in order of first occurrence.
 #[must_use]
-pub fn for_open(rules: &[HintRule], ranks: u64, access: Access, t: PatternType) -> Vec<(String, String)> {
-    let at_open = |r: &&HintRule| matches!(r.place, HintPlace::OnOpen | HintPlace::All);
+pub fn for_open(rules: &[HintRule], ranks: u64, access: AccessMethod, t: PatternType) -> Vec<(String, String)> {
+    let at_open = |r: &&HintRule| matches!(r.place, HintScope::OnOpen | HintScope::All);
     last_wins(rules.iter().filter(at_open).filter(|r| is_for(r, ranks, access, t)))
 }
 
-/// Hints for one pattern of type `t`, given before it starts: key and value, each key once, in order of first
-/// appearance.
+/// Hints for one pattern of type `t`, set before it starts: key and value, each key once, in order of first occurrence.
 #[must_use]
 pub fn for_pattern(
     rules: &[HintRule],
     ranks: u64,
-    access: Access,
+    access: AccessMethod,
     t: PatternType,
     spec: &PatternSpec,
     m_part_bytes: u64,
@@ -80,17 +79,17 @@ mod tests {
         assert_eq!(rules.len(), 5);
         let pattern =
             |ranks, access, n: usize| for_pattern(&rules, ranks, access, specs[n].pattern_type, &specs[n], 4 * MIB);
-        assert_eq!(pairs(&for_open(&rules, 4, Access::Write, PatternType::Scatter)), [("cb_nodes", "4")]);
+        assert_eq!(pairs(&for_open(&rules, 4, AccessMethod::Write, PatternType::Scatter)), [("cb_nodes", "4")]);
         assert_eq!(
-            pairs(&for_open(&rules, 4, Access::Read, PatternType::Scatter)),
+            pairs(&for_open(&rules, 4, AccessMethod::Read, PatternType::Scatter)),
             [("cb_nodes", "4"), ("romio_cb_read", "enable")]
         );
-        assert_eq!(pairs(&pattern(4, Access::Write, 5)), [("cb_buffer_size", "4194304")]);
-        assert_eq!(pairs(&pattern(8, Access::Write, 5)), [("cb_buffer_size", "8388608")]);
-        assert_eq!(pairs(&pattern(8, Access::Write, 4)), []);
-        assert_eq!(pairs(&pattern(8, Access::Read, 33)), [("romio_cb_read", "enable")]);
-        assert_eq!(pairs(&pattern(2, Access::Write, 10)), [("access_style", "write_once, read_mostly")]);
-        assert_eq!(pairs(&pattern(2, Access::Write, 11)), []);
+        assert_eq!(pairs(&pattern(4, AccessMethod::Write, 5)), [("cb_buffer_size", "4194304")]);
+        assert_eq!(pairs(&pattern(8, AccessMethod::Write, 5)), [("cb_buffer_size", "8388608")]);
+        assert_eq!(pairs(&pattern(8, AccessMethod::Write, 4)), []);
+        assert_eq!(pairs(&pattern(8, AccessMethod::Read, 33)), [("romio_cb_read", "enable")]);
+        assert_eq!(pairs(&pattern(2, AccessMethod::Write, 10)), [("access_style", "write_once, read_mostly")]);
+        assert_eq!(pairs(&pattern(2, AccessMethod::Write, 11)), []);
     }
 
     #[test]
@@ -98,7 +97,7 @@ mod tests {
         let rules = parse("all all all 32768 k v\nall all all Lmax k v").unwrap();
         for bytes in [32768, 4 * MIB] {
             let fill_up = PatternSpec { chunk_bytes: bytes, call_bytes: bytes, ..patterns(4 * MIB)[33] };
-            assert!(for_pattern(&rules, 1, Access::Write, PatternType::Segmented, &fill_up, 4 * MIB).is_empty());
+            assert!(for_pattern(&rules, 1, AccessMethod::Write, PatternType::Segmented, &fill_up, 4 * MIB).is_empty());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What would be done, as pure arithmetic: pattern tables, schedule, space, segments, offsets. No I/O, no clock, no MPI,
-//! and nothing that loops over ranks: ten million of them cost what two cost.
+//! The plan of a run, as pure arithmetic: pattern tables, schedule, space, segments, offsets. No I/O, no clock, no MPI, and no loop over
+//! ranks: ten million ranks cost as much as two.
 
 pub mod error;
 pub mod hints;
@@ -9,7 +9,7 @@ pub mod outlook;
 pub mod partitions;
 pub mod patterns;
 pub mod preview;
-pub mod repeats;
+pub mod repetitions;
 pub mod run;
 pub mod schedule;
 pub mod segments;
@@ -23,14 +23,14 @@ pub use patterns::{PatternSpec, PATTERNS};
 
 use serde::{Deserialize, Serialize};
 
-/// What a pattern is there for.
+/// Role of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// First pattern of a type, one call, U = 0: pays for what the file system does on first contact.
+    /// First pattern of a type, one call, U = 0: absorbs the first-access costs of the file system.
     WarmUp,
     /// U > 0: one of the 36 patterns of the papers.
     Timed,
-    /// Last pattern of types 3 and 4, at most one call, U = 0: fills the segment up to its full size.
+    /// Last pattern of types 3 and 4, at most one call, U = 0: fills the segment to its full size.
     FillUp,
 }

@@ -1,4 +1,4 @@
-//! Which numbers of ranks are measured.
+//! Sizes of the partitions.
 
 use super::PlanError;
 use crate::b_eff_io::config::Partitions;
@@ -33,7 +33,7 @@ fn small_medium_all(n: u64) -> Vec<u64> {
         return (1..=n).collect();
     }
     let log2 = (n as f64).log2();
-    // The constant is that of the release: exact halves go up whatever the rounding of log2.
+    // The constant of the release: exact halves are rounded up whatever the rounding of log2.
     let power = |share: f64| 1_u64 << (share * log2 + 0.500_000_1) as u32;
     let small = if n == 3 { 1 } else { power(0.35) };
     let medium = if n == 4 { 3 } else { power(0.70) };

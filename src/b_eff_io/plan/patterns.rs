@@ -1,7 +1,6 @@
 //! The 43 patterns of b_eff_io (Rabenseifner and Koniges, Euro-Par 2000, table 2; numbered as in release 2.1).
 //!
-//! The order matters: where a pattern begins, and so its alignment, follows from everything the earlier patterns of
-//! its type wrote.
+//! Their order matters: the offset of a pattern, and so its alignment, depends on the sizes of all earlier patterns of its type.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,19 +16,18 @@ pub const PATTERNS: usize = FIRST[PatternType::COUNT];
 /// Smallest M_PART.
 pub const MIN_M_PART_BYTES: u64 = 2 * MIB;
 
-/// Largest M_PART of release 2.1.
 const MAX_M_PART_BYTES_2_1: u64 = 1 << 30;
 
-/// How far M_PART may be from its definition, as a share of it.
+/// Maximum deviation of M_PART from its definition, as a share of it.
 pub const M_PART_DEVIATION: f64 = 0.01;
 
-/// Elements have 8 bytes: every size is a multiple.
+/// log2 of the element size, 8 bytes: every size is a multiple.
 const ELEMENT_POWER: u32 = 3;
 
 /// Sum of U of all types for one access method.
 pub const TIME_UNITS_PER_ACCESS: u32 = time_units();
 
-/// First pattern number of each type, and one behind the last.
+/// First pattern number of each type, and the end of the last type.
 const FIRST: [usize; PatternType::COUNT + 1] = first();
 
 const fn first() -> [usize; PatternType::COUNT + 1] {
@@ -59,7 +57,7 @@ const fn time_units() -> u32 {
 /// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatternSpec {
-    /// 0 to 42.
+    /// Pattern number, 0 to 42.
     pub number: u8,
     /// Its type.
     pub pattern_type: PatternType,
@@ -70,7 +68,7 @@ pub struct PatternSpec {
     pub call_bytes: u64,
     /// Time units, U.
     pub time_units: u32,
-    /// What it is there for.
+    /// Its role.
     pub role: Role,
 }
 
@@ -110,32 +108,31 @@ pub fn of_type(specs: &[PatternSpec; PATTERNS], t: PatternType) -> &[PatternSpec
     &specs[FIRST[t.index()]..FIRST[t.index() + 1]]
 }
 
-/// Pattern of type `t` with the chunk size that all types have at `position` (0 warm-up, 1 to 7 the timed ones, 8 fill-up). A
-/// second pattern of a chunk size stands at no position and is skipped.
+/// Pattern of type `t` with the chunk size that all types have at `position` (0 warm-up, 1 to 7 timed, 8 fill-up). A second pattern of the
+/// same chunk size has no position and is skipped.
 #[must_use]
 pub fn number_at(t: PatternType, position: usize) -> Option<u8> {
-    let beside = t.descriptor().row_beside_table.map_or(usize::MAX, usize::from);
+    let beside = t.descriptor().row_outside_table.map_or(usize::MAX, usize::from);
     let place = position + usize::from(position >= beside);
     (place < t.patterns()).then(|| (FIRST[t.index()] + place) as u8)
 }
 
-/// M_PART of the definition: memory of the unit one rank runs on / 128, at least 2 MB; release 2.1 also caps it at 1 GiB.
+/// M_PART of the definition: memory of the unit one rank runs on / 128, at least 2 MB; release 2.1 also limits it to 1 GiB.
 #[must_use]
 pub fn m_part_defined_bytes(memory_per_rank_bytes: u64, release: Release) -> u64 {
     let most = if release == Release::R2_1 { MAX_M_PART_BYTES_2_1 } else { u64::MAX };
     (memory_per_rank_bytes / 128).clamp(MIN_M_PART_BYTES, most)
 }
 
-/// M_PART as it is measured: that of the definition to within [`M_PART_DEVIATION`], as well aligned as that allows: to 1 MiB
-/// if it can be, never to less than 32 KiB.
+/// M_PART as measured: within [`M_PART_DEVIATION`] of the definition, with the largest possible alignment, from 32 KiB to 1 MiB.
 ///
-/// Memory sizes are odd numbers, and everything a type writes behind its M_PART pattern would inherit that odd alignment:
-/// two machines of the same kind would run differently aligned patterns.
+/// Memory sizes are odd numbers, and all patterns after the M_PART pattern would inherit that alignment: two machines of the same kind
+/// would run differently aligned patterns.
 #[must_use]
 pub fn m_part_bytes(memory_per_rank_bytes: u64, release: Release) -> u64 {
     let defined = m_part_defined_bytes(memory_per_rank_bytes, release);
     let nearest = |power: u32| (defined + (1 << power) / 2) >> power << power;
-    // The definition is up to one byte more: it is no whole number.
+    // The exact definition, a fraction, may be up to one byte more.
     let close = |bytes: &u64| ((bytes.abs_diff(defined) + 1) as f64) < M_PART_DEVIATION * defined as f64;
     (ELEMENT_POWER..=MIB.ilog2()).rev().map(nearest).find(close).unwrap_or(defined)
 }
@@ -234,7 +231,7 @@ mod tests {
     }
 
     fn any_memory() -> impl Strategy<Value = u64> {
-        // All sizes alike, and all orders of magnitude alike.
+        // Uniform in size, and uniform in magnitude.
         prop_oneof![any::<u64>(), (0_u32..64, any::<u64>()).prop_map(|(shift, bytes)| bytes >> shift)]
     }
 
@@ -249,7 +246,7 @@ mod tests {
                 prop_assert!((used as f64 / defined - 1.0).abs() < 0.01, "{memory}: {used} of {defined}");
                 prop_assert!(used >= 2 << 20 && used as f64 <= most);
                 prop_assert_eq!(used % (32 << 10), 0);
-                // Whole MiB wherever they are close enough.
+                // Whole MiB if close enough.
                 prop_assert!(defined < 51.0 * 1_048_576.0 || used.is_multiple_of(MIB));
             }
         }

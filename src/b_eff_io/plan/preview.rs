@@ -1,28 +1,28 @@
-//! What would run, for any number of ranks, before anything runs.
+//! Preview of a run, for any number of ranks.
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{place, Place};
-use super::memory::{Parts, RankMemory};
-use super::outlook::{Course, Outlook};
+use super::layout::{rank_pattern, RankLayout};
+use super::memory::{RankMemory, RankMemoryParts};
+use super::outlook::{AccessOutlook, Outlook};
 use super::patterns::{check_types, m_part_bytes, of_type, patterns};
 use super::segments::{check_reference, segment};
 use super::space::{plan_space, PartitionSpace};
 use super::{memory, partitions, schedule, PatternSpec, PlanError, Role, PATTERNS};
 use crate::b_eff_io::config::{Partitions, Release};
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 
-/// What the preview is for.
+/// Input of the preview.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PreviewInput {
     /// Ranks of the world.
     pub ranks: u64,
     /// Definition.
     pub release: Release,
-    /// Partitions asked for.
+    /// Requested partitions.
     pub partitions: Partitions,
-    /// T.
+    /// Scheduled time T.
     pub time_seconds: f64,
     /// Pattern types, ascending.
     pub types: Vec<PatternType>,
@@ -32,23 +32,23 @@ pub struct PreviewInput {
     pub shared_pointer: bool,
     /// Memory of the unit one rank runs on.
     pub memory_per_rank_bytes: u64,
-    /// Bytes all files may take; `None`: unlimited.
+    /// Maximum size of all files; `None`: unlimited.
     pub limit_bytes: Option<u64>,
-    /// Backends that really write.
+    /// Number of backends that write.
     pub backends: u64,
     /// L_SEG is rounded up to a multiple of this.
     pub segment_multiple_bytes: u64,
-    /// Ranks that are taken to share a host: one for each core of this one.
+    /// Ranks assumed to share a host: one for each core of this one.
     pub ranks_of_host: u64,
-    /// A rank's share of the caches of a host, if so many ranks are spread evenly under the caches of this one.
+    /// A rank's share of the caches of a host, if that many ranks are spread evenly over the caches of this one.
     pub cache_share_bytes: u64,
-    /// Domains of two-phase transfers that a rank holds at most.
+    /// Maximum size of a rank's two-phase domains.
     pub domain_bytes: u64,
-    /// Ranks of a host map each other's transfer memory.
+    /// Ranks of a host map each other's transfer buffer.
     pub shares_memory: bool,
     /// A backend maps files.
     pub maps_files: bool,
-    /// Calls use one window of memory: reads of a backend that may be under way at most; `None`: each call has memory of its own.
+    /// With one window of memory for all calls: maximum number of reads of a backend in flight; `None`: each call has separate memory.
     pub reused_reads: Option<u64>,
     /// Assumed bandwidth of every partition, all its ranks together, for all patterns alike.
     pub rate_bytes_per_second: f64,
@@ -61,9 +61,9 @@ pub struct PatternPreview {
     pub number: u8,
     /// 0 to 4.
     pub pattern_type: PatternType,
-    /// What it is there for.
+    /// Its role.
     pub role: Role,
-    /// l; of a fill-up at the assumed rate.
+    /// l; for a fill-up at the assumed rate.
     pub chunk_bytes: u64,
     /// L.
     pub call_bytes: u64,
@@ -84,7 +84,7 @@ pub struct PatternPreview {
 pub struct FilePreview {
     /// 0 to 4.
     pub pattern_type: PatternType,
-    /// How many: one, for type 2 one per rank.
+    /// Number of files: one, for type 2 one per rank.
     pub files: u64,
     /// Size of each.
     pub file_bytes: u64,
@@ -100,7 +100,7 @@ pub struct PartitionPreview {
     /// M_PART in force.
     pub m_part_bytes: u64,
     /// M_PART of the definition.
-    pub m_part_wanted_bytes: u64,
+    pub m_part_defined_bytes: u64,
     /// Space for one backend; `None`: unlimited.
     pub space_bytes: Option<u64>,
     /// Scheduled time of the partition by the definition, all types.
@@ -113,10 +113,10 @@ pub struct PartitionPreview {
     pub first_write_bytes: u64,
 }
 
-/// The whole run.
+/// The complete run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preview {
-    /// What was asked.
+    /// The input.
     pub input: PreviewInput,
     /// Partitions, ascending.
     pub partitions: Vec<PartitionPreview>,
@@ -126,19 +126,19 @@ pub struct Preview {
     pub total_bytes: u64,
     /// Period of the data stream.
     pub period_bytes: u64,
-    /// Memory one rank needs of its own.
+    /// A rank's own memory.
     pub rank_memory_bytes: u64,
-    /// What it maps of its neighbours' own: there once on a host.
+    /// Neighbours' memory that it maps, allocated once on a host.
     pub neighbours_memory_bytes: u64,
-    /// Pages of files that it maps at most: the page cache's.
+    /// Maximum size of file pages that it maps, which belong to the page cache.
     pub file_memory_bytes: u64,
 }
 
 /// Plans a run as if every pattern reached the assumed rate.
 ///
 /// # Errors
-/// Everything that would keep the run from starting: [`PlanError::Partition`], [`super::Obstacle::NoSpace`],
-/// [`super::Obstacle::Overflow`], [`super::Obstacle::NoReference`], [`PlanError::Argument`].
+/// Everything that would prevent the run: [`PlanError::Partition`], [`super::Obstacle::NoSpace`], [`super::Obstacle::Overflow`],
+/// [`super::Obstacle::NoReference`], [`PlanError::Argument`].
 pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
     check(input)?;
     let sizes = partitions::sizes(&input.partitions, input.ranks)?;
@@ -148,21 +148,21 @@ pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
     let time_seconds = schedule::partition_seconds(input.release, input.time_seconds, sizes.len());
     let partitions = space
         .iter()
-        .map(|space| Partition { input, space, time_seconds, specs: patterns(space.m_part_bytes) }.preview())
+        .map(|space| PartitionPlanner { input, space, time_seconds, specs: patterns(space.m_part_bytes) }.preview())
         .collect::<Result<Vec<_>, _>>()?;
     let one_backend: u128 = partitions.iter().map(|p| u128::from(p.first_write_bytes)).sum();
-    let total_bytes = countable(one_backend * u128::from(input.backends))?;
+    let total_bytes = checked_bytes(one_backend * u128::from(input.backends))?;
     let specs = patterns(space.iter().map(|s| s.m_part_bytes).max().unwrap_or(wanted));
     let max_call_bytes = memory::max_call_bytes(&specs, &input.types, input.segment_multiple_bytes);
     let period_bytes = match input.reused_reads {
         None => memory::period_bytes(input.cache_share_bytes, input.memory_per_rank_bytes),
         Some(reads) => memory::reused_period_bytes(reads, max_call_bytes),
     };
-    let rank_memory = RankMemory::of(Parts {
+    let rank_memory = RankMemory::of(RankMemoryParts {
         period_bytes,
         max_call_bytes,
         domain_bytes: input.domain_bytes,
-        // On several hosts nobody maps anybody's.
+        // On several hosts no rank maps another's memory.
         sharing_ranks: if input.shares_memory && input.ranks_of_host == input.ranks { input.ranks } else { 1 },
         file_bytes: memory::mapped_bytes(input.maps_files, &input.types, &space),
     });
@@ -179,8 +179,8 @@ pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
     })
 }
 
-/// Sums over files have no file offset to bound them.
-fn countable(bytes: u128) -> Result<u64, PlanError> {
+/// Sums over files are not limited by file offsets.
+fn checked_bytes(bytes: u128) -> Result<u64, PlanError> {
     u64::try_from(bytes).map_err(|_| {
         PlanError::argument(format!(
             "files of {bytes} bytes together, 2^64 or more; use less memory per process (a smaller M_PART), fewer \
@@ -201,7 +201,6 @@ fn check(input: &PreviewInput) -> Result<(), PlanError> {
 }
 
 impl PatternPreview {
-    /// The row of the table again.
     fn spec(&self) -> PatternSpec {
         PatternSpec {
             number: self.number,
@@ -214,24 +213,24 @@ impl PatternPreview {
     }
 }
 
-/// The first write on its way.
-struct FirstWrite {
-    course: Course,
+/// State of the forecast of the first write.
+struct FirstWriteState {
+    course: AccessOutlook,
     counts: [u64; PATTERNS],
     rows: Vec<PatternPreview>,
 }
 
-struct Partition<'a> {
+struct PartitionPlanner<'a> {
     input: &'a PreviewInput,
     space: &'a PartitionSpace,
     time_seconds: f64,
     specs: [PatternSpec; PATTERNS],
 }
 
-impl Partition<'_> {
+impl PartitionPlanner<'_> {
     fn preview(&self) -> Result<PartitionPreview, PlanError> {
-        let mut first_write = FirstWrite {
-            course: self.course(Access::Write),
+        let mut first_write = FirstWriteState {
+            course: self.course(AccessMethod::Write),
             counts: [0; PATTERNS],
             rows: Vec::with_capacity(PATTERNS),
         };
@@ -240,21 +239,21 @@ impl Partition<'_> {
             files.push(self.preview_type(t, &mut first_write)?);
         }
         let mut rows = first_write.rows;
-        self.repeat(&mut rows);
+        self.add_later_accesses(&mut rows);
         Ok(PartitionPreview {
             ranks: self.space.ranks,
             m_part_bytes: self.space.m_part_bytes,
-            m_part_wanted_bytes: self.space.m_part_wanted_bytes,
+            m_part_defined_bytes: self.space.m_part_defined_bytes,
             space_bytes: self.space.space_bytes,
             time_seconds: self.time_seconds,
-            first_write_bytes: countable(rows.iter().map(|r| u128::from(r.bytes)).sum())?,
+            first_write_bytes: checked_bytes(rows.iter().map(|r| u128::from(r.bytes)).sum())?,
             patterns: rows,
             files,
         })
     }
 
-    fn course(&self, access: Access) -> Course {
-        Course {
+    fn course(&self, access: AccessMethod) -> AccessOutlook {
+        AccessOutlook {
             release: self.input.release,
             full_rewrite: self.input.full_rewrite,
             partition_seconds: self.time_seconds,
@@ -265,8 +264,7 @@ impl Partition<'_> {
         }
     }
 
-    /// Adds the patterns of one type.
-    fn preview_type(&self, t: PatternType, first_write: &mut FirstWrite) -> Result<FilePreview, PlanError> {
+    fn preview_type(&self, t: PatternType, first_write: &mut FirstWriteState) -> Result<FilePreview, PlanError> {
         let ranks = self.space.ranks;
         let max_calls = &self.space.max_calls;
         let multiple = self.input.segment_multiple_bytes;
@@ -276,7 +274,7 @@ impl Partition<'_> {
             }
             _ => None,
         };
-        let last = Place {
+        let last = RankLayout {
             ranks,
             rank: ranks - 1,
             shared_pointer: self.input.shared_pointer,
@@ -288,13 +286,13 @@ impl Partition<'_> {
             let spec = segment.map_or(*row, |s| s.spec(row));
             let (most, by_space) =
                 segment.map_or((max_calls[number], true), |s| (s.calls[position], s.by_space[position]));
-            let outlook = first_write.course.next(&spec, most, by_space);
+            let outlook = first_write.course.next_pattern(&spec, most, by_space);
             if most > 0 {
-                // What the run will prepare: all calls it may ever make, by the last rank.
-                place(&last, &spec, stream_bytes, most)?;
+                // The run prepares all calls that it may ever make; checked for the last rank.
+                rank_pattern(&last, &spec, stream_bytes, most)?;
             }
             first_write.counts[number] = outlook.calls;
-            // A segment keeps the place of what the guard cuts.
+            // A segment keeps the range of calls cut by the guard.
             let placed = if segment.is_some() { most } else { outlook.calls };
             stream_bytes += placed * spec.call_bytes;
             first_write.rows.push(self.row(&spec, outlook)?);
@@ -303,24 +301,25 @@ impl Partition<'_> {
         Ok(FilePreview { pattern_type: t, files, file_bytes, segment_bytes: segment.map(|s| s.segment_bytes) })
     }
 
-    /// Rewrites and reads what was written.
-    fn repeat(&self, rows: &mut [PatternPreview]) {
+    /// Adds rewrites and reads of the written data.
+    fn add_later_accesses(&self, rows: &mut [PatternPreview]) {
         for (i, access) in schedule::accesses().into_iter().enumerate().skip(1) {
             let mut course = self.course(access);
             for row in rows.iter_mut() {
-                if access != Access::Rewrite || schedule::is_rewritten(self.input.full_rewrite, row.pattern_type) {
-                    row.outlook[i] = Some(course.next(&row.spec(), row.calls, false));
+                if access != AccessMethod::Rewrite || schedule::is_rewritten(self.input.full_rewrite, row.pattern_type)
+                {
+                    row.outlook[i] = Some(course.next_pattern(&row.spec(), row.calls, false));
                 }
             }
         }
     }
 
-    fn seconds(&self, spec: &PatternSpec, access: Access) -> f64 {
+    fn seconds(&self, spec: &PatternSpec, access: AccessMethod) -> f64 {
         schedule::pattern_seconds(self.input.release, self.input.full_rewrite, self.time_seconds, spec, access)
     }
 
     fn row(&self, spec: &PatternSpec, first_write: Outlook) -> Result<PatternPreview, PlanError> {
-        // The files of type 2 may be longer together than any one file can be; place has checked one rank.
+        // The files of type 2 together may exceed the size of any one file; the layout has been checked for one rank.
         let rank_bytes = u128::from(first_write.calls * spec.call_bytes);
         Ok(PatternPreview {
             number: spec.number,
@@ -331,7 +330,7 @@ impl Partition<'_> {
             time_units: spec.time_units,
             scheduled_seconds: schedule::accesses().map(|access| self.seconds(spec, access)),
             calls: first_write.calls,
-            bytes: countable(rank_bytes * u128::from(self.space.ranks))?,
+            bytes: checked_bytes(rank_bytes * u128::from(self.space.ranks))?,
             outlook: [Some(first_write), None, None],
         })
     }

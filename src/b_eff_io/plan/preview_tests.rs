@@ -56,7 +56,7 @@ fn an_ordinary_run() {
     let write = first.patterns[1].outlook[0].unwrap();
     assert_eq!((first.patterns[1].calls, write.ended_by), (715, EndedBy::Time));
     assert_eq!(p.period_bytes, 14747 * 4096);
-    // 57.6 MiB, 32 MiB, and what may be touched behind them, in whole huge pages.
+    // 57.6 MiB, 32 MiB, and the accessible bytes beyond them, in whole huge pages.
     assert_eq!(p.rank_memory_bytes, (90 + 48 + 24) * MIB);
     assert_eq!((p.neighbours_memory_bytes, p.file_memory_bytes), (0, 256 * MIB), "several hosts");
     let one_host = preview(&PreviewInput { ranks_of_host: 4, ..input(4) }).unwrap();
@@ -94,18 +94,18 @@ fn what_cannot_run_is_an_error() {
         ..input(10_000_000)
     };
     let error = preview(&huge).unwrap_err();
-    assert!(matches!(error, PlanError::Own(Obstacle::Overflow { pattern: 1, .. })), "{error}");
-    // Each file of a rank is possible, all of them together are not.
+    assert!(matches!(error, PlanError::Specific(Obstacle::Overflow { pattern: 1, .. })), "{error}");
+    // Each rank's file is possible, but not their sum.
     let separate = PreviewInput { types: vec![PatternType::Separate], memory_per_rank_bytes: 1 << 57, ..huge };
     let error = preview(&separate).unwrap_err();
     assert!(error.to_string().contains("together"), "{error}");
     assert!(matches!(
         preview(&PreviewInput { limit_bytes: Some(300 * MIB), ..input(1000) }),
-        Err(PlanError::Own(Obstacle::NoSpace { .. }))
+        Err(PlanError::Specific(Obstacle::NoSpace { .. }))
     ));
     assert!(matches!(
         preview(&PreviewInput { types: vec![PatternType::SegmentedCollective], ..input(4) }),
-        Err(PlanError::Own(Obstacle::NoReference { pattern_type: PatternType::SegmentedCollective }))
+        Err(PlanError::Specific(Obstacle::NoReference { pattern_type: PatternType::SegmentedCollective }))
     ));
     assert!(preview(&PreviewInput { rate_bytes_per_second: f64::NAN, ..input(4) }).is_err());
     assert!(preview(&PreviewInput { partitions: Partitions::List(vec![5]), ..input(4) }).is_err());

@@ -1,35 +1,35 @@
-//! What one run will do: the plan made from the configuration and the facts of the machine.
+//! The plan of one run, from the configuration and the facts of the machine.
 
 use beff_backends::driver;
 
 use crate::b_eff_io::config::{Config, RepeatPolicy};
-use crate::b_eff_io::plan::memory::{Parts, RankMemory};
+use crate::b_eff_io::plan::memory::{RankMemory, RankMemoryParts};
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
 use crate::b_eff_io::plan::schedule::{partition_seconds, pattern_seconds};
 use crate::b_eff_io::plan::space::{plan_space, PartitionSpace};
 use crate::b_eff_io::plan::{memory, PlanError};
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 
-/// What the plan must know of the machine. Equal on all ranks.
+/// Facts of the machine. Equal on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Ranks of the world.
     pub ranks: u64,
     /// Of these, ranks on the host of rank 0.
     pub ranks_of_first_host: u64,
-    /// Memory one rank can use, smallest over the ranks.
+    /// Memory available to one rank, minimum over the ranks.
     pub memory_per_rank_bytes: u64,
-    /// Largest share of the caches that a rank has.
+    /// Maximum share of the caches of a rank.
     pub cache_share_bytes: u64,
-    /// Bytes all files of the run may take; None: no backend of the run takes any.
+    /// Maximum size of all files of the run; None if no backend of the run writes any.
     pub limit_bytes: Option<u64>,
     /// Backends of the run that write files.
     pub writing_backends: u64,
 }
 
-/// Share of the scheduled time that repeats of long calls take in the middle.
-const OF_ROUNDS: f64 = 0.2;
+/// Average share of the scheduled time that repetitions of long calls take.
+const ROUNDS_TIME_SHARE: f64 = 0.2;
 
 /// The plan of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,22 +40,21 @@ pub struct RunPlan {
     pub partition_seconds: f64,
     /// Period of the data stream.
     pub period_bytes: u64,
-    /// Largest bytes of one call.
+    /// Maximum bytes of one call.
     pub max_call_bytes: u64,
-    /// Largest share of the caches that a rank has.
+    /// Maximum share of the caches of a rank.
     pub cache_share_bytes: u64,
     /// Memory of one rank.
     pub rank_memory: RankMemory,
-    /// Distance between a rank and the one whose data it reads with `--cache rank-shift`: it is on another host, if there
-    /// is one.
+    /// Distance between a rank and the one whose data it reads with `--cache rank-shift`: on another host, if there is one.
     pub rank_shift: u64,
 }
 
 impl RunPlan {
-    /// Makes the plan.
+    /// Creates the plan.
     ///
     /// # Errors
-    /// Partitions that do not fit the world, space that does not suffice, offsets beyond what a file can have.
+    /// Partitions that exceed the world, insufficient space, offsets beyond the largest file offset.
     pub fn new(config: &Config, facts: &Facts) -> Result<Self, PlanError> {
         let sizes = partitions::sizes(&config.partitions, facts.ranks)?;
         let memory_bytes = config.memory_per_process_bytes.unwrap_or(facts.memory_per_rank_bytes);
@@ -75,7 +74,7 @@ impl RunPlan {
             Some(reads) => memory::reused_period_bytes(reads, max_call_bytes),
         };
         let shares = memory::shares_memory(config, facts.ranks) && facts.ranks == facts.ranks_of_first_host;
-        let rank_memory = RankMemory::of(Parts {
+        let rank_memory = RankMemory::of(RankMemoryParts {
             period_bytes,
             max_call_bytes,
             domain_bytes: memory::domain_bytes(config, facts.ranks),
@@ -93,8 +92,8 @@ impl RunPlan {
         })
     }
 
-    /// Time that the run may take: T for each partition and backend, with repeats to the end of it; else what is scheduled of it, which is
-    /// less where some types are left out.
+    /// Time limit of the run: T for each partition and backend with repetitions until its end; otherwise the scheduled time, which is less
+    /// for a subset of the types.
     #[must_use]
     pub fn planned_seconds(&self, config: &Config) -> f64 {
         match config.repeat {
@@ -103,11 +102,11 @@ impl RunPlan {
         }
     }
 
-    /// What is expected of repeats of long calls, nothing for other policies: it depends on the storage, mostly on how long those calls are.
+    /// Expected time of repetitions of long calls; 0 for other policies. It depends on the storage, mostly on the length of those calls.
     #[must_use]
     pub fn rounds_seconds(&self, config: &Config) -> f64 {
         if config.repeat == RepeatPolicy::Rounds {
-            OF_ROUNDS * self.scheduled_seconds(config)
+            ROUNDS_TIME_SHARE * self.scheduled_seconds(config)
         } else {
             0.0
         }
@@ -125,7 +124,7 @@ impl RunPlan {
         let mut sum = 0.0;
         for part in &self.partitions {
             for spec in &patterns(part.m_part_bytes) {
-                for access in Access::ALL {
+                for access in AccessMethod::ALL {
                     if config.types.contains(&spec.pattern_type) {
                         let (release, full_rewrite) = (config.release, config.full_rewrite);
                         sum += pattern_seconds(release, full_rewrite, self.partition_seconds, spec, access);

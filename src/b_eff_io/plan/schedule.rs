@@ -1,32 +1,29 @@
-//! How long each pattern is meant to take.
+//! Scheduled time of each pattern.
 //!
-//! U and their sums belong to the definition: with a subset of the types each pattern keeps its time, the run gets
-//! shorter.
+//! U and their sums belong to the definition: with a subset of the types each pattern keeps its time, and the run is shorter.
 
 use super::patterns::TIME_UNITS_PER_ACCESS;
 use super::PatternSpec;
 use crate::b_eff_io::config::Release;
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 
-/// Part of its scheduled time that a pattern keeps however late the run is.
-const LEAST_BUDGET: f64 = 0.25;
+/// Minimum share of its scheduled time that a pattern keeps if the run is late.
+const MIN_BUDGET_SHARE: f64 = 0.25;
 
-/// A pattern that time ends should have at least this share of its scheduled time, whatever earlier ones took. The
-/// definition of release 0.5 calls a time within 10 % kept.
+/// Minimum share of its scheduled time that a time-limited pattern should have. Release 0.5 defines a time as kept within 10 %.
 pub const TIME_SHARE: f64 = 0.9;
 
-/// A first write that goes by counts may take this many times its scheduled time.
-const GUARD: f64 = 2.0;
+/// A first write limited by counts may take this many times its scheduled time.
+const GUARD_FACTOR: f64 = 2.0;
 
-/// U of type 0, the only one release 2.1 rewrites without full rewrite.
+/// U of type 0, the only type that release 2.1 rewrites without full rewrite.
 const TIME_UNITS_TYPE_0: u32 = 22;
 
-/// The access methods in the order of work. Each one is done for all partitions before the next begins, as in
-/// release 2.1: this also pushes data out of caches.
+/// The access methods in order. Each is completed on all partitions before the next, as in release 2.1, which also evicts data from caches.
 #[must_use]
-pub fn accesses() -> [Access; 3] {
-    Access::ALL
+pub fn accesses() -> [AccessMethod; 3] {
+    AccessMethod::ALL
 }
 
 /// Scheduled time of one partition. T is the time of one partition (0.5, 1) or of all of them together (2.1).
@@ -38,8 +35,8 @@ pub fn partition_seconds(release: Release, time_seconds: f64, partitions: usize)
     }
 }
 
-/// Whether a type is rewritten: all of them with full rewrite (always so in releases 0.5 and 1), otherwise those whose rewrite takes
-/// the place of a second weight.
+/// True if a type is rewritten: all types with full rewrite (always in releases 0.5 and 1), otherwise those whose rewrite replaces a second
+/// weight.
 #[must_use]
 pub fn is_rewritten(full_rewrite: bool, t: PatternType) -> bool {
     full_rewrite || t.descriptor().weight > 1
@@ -54,9 +51,9 @@ pub fn pattern_seconds(
     full_rewrite: bool,
     partition_seconds: f64,
     spec: &PatternSpec,
-    access: Access,
+    access: AccessMethod,
 ) -> f64 {
-    if access == Access::Rewrite && !is_rewritten(full_rewrite, spec.pattern_type) {
+    if access == AccessMethod::Rewrite && !is_rewritten(full_rewrite, spec.pattern_type) {
         return 0.0;
     }
     let rewrite_units = match release {
@@ -67,44 +64,44 @@ pub fn pattern_seconds(
     partition_seconds * f64::from(spec.time_units) / f64::from(all_units)
 }
 
-/// True if rewrites and reads repeat the counts of the first write without a time limit, as release 2.1 does.
+/// True if rewrites and reads repeat the counts of the first write without a time limit, as in release 2.1.
 #[must_use]
 pub fn repeats_counts(release: Release) -> bool {
     release == Release::R2_1
 }
 
-/// Time a pattern may use when its access method is `debt_seconds` behind the schedule. In releases 0.5 and 1 the debt is
-/// taken from it, down to a quarter of its time. Release 2.1 has a fixed time for each pattern.
+/// Time budget of a pattern when its access method is `debt_seconds` late. In releases 0.5 and 1 the debt is deducted, down to a quarter of
+/// the time; in release 2.1 the time is fixed.
 #[must_use]
 pub fn budget_seconds(release: Release, scheduled_seconds: f64, debt_seconds: f64) -> f64 {
     match release {
         Release::R2_1 => scheduled_seconds,
-        Release::R0_5 | Release::R1 => (scheduled_seconds - debt_seconds).max(LEAST_BUDGET * scheduled_seconds),
+        Release::R0_5 | Release::R1 => (scheduled_seconds - debt_seconds).max(MIN_BUDGET_SHARE * scheduled_seconds),
     }
 }
 
-/// Time that ends the loop of a pattern.
+/// Time limit of a pattern's loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeLimit {
-    /// The time, the sync included.
+    /// The time, including the sync.
     pub seconds: f64,
-    /// It only keeps counts from taking for ever: it is no part of the definition.
+    /// A guard only bounds the time of a fixed number of calls; it is not part of the definition.
     pub is_guard: bool,
 }
 
-/// What bounds a pattern in time; None: only its calls end it. That is so for warm-up and fill-up, and with release 2.1 for
-/// all but the first writes of types 0 to 2. First writes of types 3 and 4 go by counts, up to `GUARD` times their time.
+/// Time limit of a pattern; None if only calls limit it: for warm-up and fill-up, and with release 2.1 for all but the first writes of
+/// types 0 to 2. First writes of types 3 and 4 are limited by counts, with a guard of twice their time.
 #[must_use]
 pub fn time_limit(
     release: Release,
-    access: Access,
+    access: AccessMethod,
     spec: &PatternSpec,
     scheduled_seconds: f64,
     budget_seconds: f64,
 ) -> Option<TimeLimit> {
-    let is_segmented_write = access == Access::Write && spec.pattern_type.has_segments();
-    let by_time = access == Access::Write && !is_segmented_write;
-    let seconds = if is_segmented_write { GUARD * scheduled_seconds } else { budget_seconds };
+    let is_segmented_write = access == AccessMethod::Write && spec.pattern_type.has_segments();
+    let by_time = access == AccessMethod::Write && !is_segmented_write;
+    let seconds = if is_segmented_write { GUARD_FACTOR * scheduled_seconds } else { budget_seconds };
     let bounded = spec.time_units > 0 && (by_time || !repeats_counts(release));
     bounded.then_some(TimeLimit { seconds, is_guard: is_segmented_write })
 }
@@ -133,11 +130,11 @@ mod tests {
         let p1 = patterns(MIN_M_PART_BYTES)[1];
         let p9 = patterns(MIN_M_PART_BYTES)[9];
         let p10 = patterns(MIN_M_PART_BYTES)[10];
-        assert_eq!(pattern_seconds(Release::R1, true, 960.0, &p1, Access::Read), 960.0 / 3.0 * 4.0 / 64.0);
-        assert_eq!(pattern_seconds(Release::R2_1, false, 1500.0, &p1, Access::Rewrite), 40.0);
-        assert_eq!(pattern_seconds(Release::R2_1, true, 1920.0, &p10, Access::Rewrite), 40.0);
-        assert_eq!(pattern_seconds(Release::R2_1, false, 1500.0, &p10, Access::Rewrite), 0.0);
-        assert_eq!(pattern_seconds(Release::R2_1, false, 1500.0, &p9, Access::Write), 0.0);
+        assert_eq!(pattern_seconds(Release::R1, true, 960.0, &p1, AccessMethod::Read), 960.0 / 3.0 * 4.0 / 64.0);
+        assert_eq!(pattern_seconds(Release::R2_1, false, 1500.0, &p1, AccessMethod::Rewrite), 40.0);
+        assert_eq!(pattern_seconds(Release::R2_1, true, 1920.0, &p10, AccessMethod::Rewrite), 40.0);
+        assert_eq!(pattern_seconds(Release::R2_1, false, 1500.0, &p10, AccessMethod::Rewrite), 0.0);
+        assert_eq!(pattern_seconds(Release::R2_1, false, 1500.0, &p9, AccessMethod::Write), 0.0);
     }
 
     #[test]
@@ -158,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_definition_drives_by_counts_has_no_time() {
+    fn patterns_driven_by_counts_have_no_time_limit() {
         let specs = patterns(MIN_M_PART_BYTES);
         let of = |release, access, number: usize| {
             time_limit(release, access, &specs[number], 8.0, 6.0).map(|limit| (limit.seconds, limit.is_guard))
@@ -169,11 +166,13 @@ mod tests {
                 assert_eq!(of(release, access, 33), None, "fill-up");
                 assert_eq!(of(release, access, 12), Some((6.0, false)));
             }
-            assert_eq!(of(release, Access::Write, 26), Some((16.0, true)));
-            assert_eq!(of(release, Access::Read, 26), Some((6.0, false)));
+            assert_eq!(of(release, AccessMethod::Write, 26), Some((16.0, true)));
+            assert_eq!(of(release, AccessMethod::Read, 26), Some((6.0, false)));
         }
-        assert_eq!(of(Release::R2_1, Access::Write, 12), Some((6.0, false)));
-        for (access, number) in [(Access::Write, 26), (Access::Rewrite, 3), (Access::Read, 12), (Access::Write, 17)] {
+        assert_eq!(of(Release::R2_1, AccessMethod::Write, 12), Some((6.0, false)));
+        for (access, number) in
+            [(AccessMethod::Write, 26), (AccessMethod::Rewrite, 3), (AccessMethod::Read, 12), (AccessMethod::Write, 17)]
+        {
             assert_eq!(of(Release::R2_1, access, number), None, "{access:?} {number}");
         }
     }

@@ -1,7 +1,7 @@
-//! How large the segments of types 3 and 4 are (release 2.1; "Effective File-I/O Bandwidth Benchmark", section 4).
+//! Segment sizes of types 3 and 4 (release 2.1; "Effective File-I/O Bandwidth Benchmark", section 4).
 //!
-//! Their patterns are driven by size: every rank makes the same number of calls, derived from what types 0, 1 and 2
-//! reached in their time.
+//! Their patterns are limited by size: every rank makes the same number of calls, derived from those that types 0, 1 and 2 completed in
+//! their time.
 
 use super::patterns::{number_at, of_type};
 use super::{Obstacle, PatternSpec, PlanError, Role, PATTERNS};
@@ -15,16 +15,16 @@ const POSITIONS: usize = 9;
 pub struct Segment {
     /// Calls per rank in order: warm-up (1), the seven sizes, fill-up (0 or 1).
     pub calls: [u64; POSITIONS],
-    /// Which of them the space bounds, not the definition.
+    /// True for those limited by space, not by the definition.
     pub by_space: [bool; POSITIONS],
-    /// Bytes of the one fill-up call; 0: there is none.
+    /// Bytes of the fill-up call; 0 without one.
     pub fill_up_bytes: u64,
     /// L_SEG.
     pub segment_bytes: u64,
 }
 
 impl Segment {
-    /// The row of the table as it is for this segment: a fill-up gets its size, the others stay as they are.
+    /// The row of the table for this segment: a fill-up has its size, the others are unchanged.
     #[must_use]
     pub fn spec(&self, spec: &PatternSpec) -> PatternSpec {
         match spec.role {
@@ -34,7 +34,7 @@ impl Segment {
     }
 }
 
-/// Checks that types 3 and 4 have a type to take their counts from.
+/// Checks that types 3 and 4 have a reference type for their counts.
 ///
 /// # Errors
 /// [`Obstacle::NoReference`] if one of them runs without any of types 0, 1, 2.
@@ -47,9 +47,9 @@ pub fn check_reference(types: &[PatternType]) -> Result<(), PlanError> {
     }
 }
 
-/// Calls a timed pattern of types 3 and 4 would make if space did not matter: min(rep0 * L0/l0, 10 * rep1, rep2) over
-/// those of types 0, 1, 2 in `types`. 0 where one of them could not run its pattern.
-fn wanted_calls(
+/// Calls of a timed pattern of types 3 and 4 without a space limit: min(rep0 * L0/l0, 10 * rep1, rep2) over those of types 0, 1, 2 in
+/// `types`. 0 if one of them could not run its pattern.
+fn unbounded_calls(
     position: usize,
     specs: &[PatternSpec; PATTERNS],
     counts: &[u64; PATTERNS],
@@ -66,14 +66,14 @@ fn wanted_calls(
 
 /// The segment of type `t` (3 or 4).
 ///
-/// `counts` are the calls of the first write so far by pattern number, `types` the types of this run, `max_calls` the
-/// bound set by space ([`super::space`]). A pattern of types 0 to 2 that is part of the run but has no calls could not
-/// be run; then the pattern of its size is not run here either. Otherwise there is at least one call.
-/// L_SEG is the sum of all calls rounded up to `multiple_bytes`; the fill-up takes the difference.
+/// `counts` are the calls of the first write so far by pattern number, `types` the types of this run, `max_calls` the limits by space
+/// ([`super::space`]). A pattern of types 0 to 2 that is part of the run but has no calls could not be run; then the pattern of its size is
+/// not run here either. Otherwise there is at least one call. L_SEG is the sum of all calls rounded up to `multiple_bytes`; the fill-up is
+/// the difference.
 ///
 /// # Errors
 /// [`Obstacle::NoReference`] if none of types 0 to 2 runs, [`Obstacle::Overflow`] for a segment of 2^63 bytes or more,
-/// [`PlanError::Argument`] for another type or a multiple that is not a multiple of 8.
+/// [`PlanError::Argument`] for another type or an invalid multiple.
 pub fn segment(
     t: PatternType,
     specs: &[PatternSpec; PATTERNS],
@@ -94,9 +94,9 @@ pub fn segment(
         calls[position] = match spec.role {
             Role::WarmUp => 1,
             Role::Timed => {
-                let wanted = wanted_calls(position, specs, counts, types);
+                let wanted = unbounded_calls(position, specs, counts, types);
                 let wanted = wanted.ok_or(Obstacle::NoReference { pattern_type: t })?;
-                // Space allows one call of everything, always.
+                // Space always allows one call of everything.
                 let allowed = max_calls[usize::from(spec.number)].max(1);
                 by_space[position] = wanted > allowed;
                 wanted.min(allowed)
@@ -109,13 +109,12 @@ pub fn segment(
     let pattern = rows.last().map_or(0, |s| s.number);
     let overflow = Obstacle::Overflow { pattern, ranks: 1, offset_bytes: segment };
     let segment_bytes = i64::try_from(segment).map_err(|_| overflow)? as u64;
-    // Both fit: the difference is smaller than the segment.
     let fill_up_bytes = segment_bytes - used_bytes as u64;
     calls[POSITIONS - 1] = u64::from(fill_up_bytes > 0);
     Ok(Segment { calls, by_space, fill_up_bytes, segment_bytes })
 }
 
-/// Checks the multiple that segments are rounded up to: not 0, whole 8-byte elements.
+/// Checks the multiple to which segments are rounded up: not 0, whole 8-byte elements.
 ///
 /// # Errors
 /// [`PlanError::Argument`] with the value.
@@ -139,7 +138,7 @@ mod tests {
     const ALL: [PatternType; PatternType::COUNT] = PatternType::ALL;
     const FREE: [u64; PATTERNS] = [u64::MAX; PATTERNS];
 
-    /// One count for each of the positions of types 0, 1, 2.
+    /// One count for each position of types 0, 1, 2.
     fn counts(rep: [u64; 3]) -> [u64; PATTERNS] {
         let mut counts = [0; PATTERNS];
         for t in ALL.into_iter().filter(|t| !t.has_segments()) {
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_run_before_does_not_run_here() {
+    fn a_pattern_without_counts_is_not_run() {
         let specs = patterns(2 * MIB);
         let mut counts = counts([3, 3, 3]);
         counts[usize::from(number_at(PatternType::Shared, 5).unwrap())] = 0;
@@ -226,10 +225,13 @@ mod tests {
             MIB,
         )
         .unwrap_err();
-        assert_eq!(error, PlanError::Own(Obstacle::NoReference { pattern_type: PatternType::SegmentedCollective }));
+        assert_eq!(
+            error,
+            PlanError::Specific(Obstacle::NoReference { pattern_type: PatternType::SegmentedCollective })
+        );
         assert_eq!(
             check_reference(&[PatternType::Segmented, PatternType::SegmentedCollective]),
-            Err(PlanError::Own(Obstacle::NoReference { pattern_type: PatternType::Segmented }))
+            Err(PlanError::Specific(Obstacle::NoReference { pattern_type: PatternType::Segmented }))
         );
         assert!(
             check_reference(&[PatternType::Separate, PatternType::Segmented]).is_ok()
@@ -248,7 +250,7 @@ mod tests {
         let many = counts([u64::MAX; 3]);
         assert!(matches!(
             segment(PatternType::Segmented, &specs, &many, &ALL, &FREE, MIB),
-            Err(PlanError::Own(Obstacle::Overflow { .. }))
+            Err(PlanError::Specific(Obstacle::Overflow { .. }))
         ));
     }
 

@@ -1,9 +1,8 @@
-//! How much of the storage each pattern may take.
+//! Space of each pattern on the storage.
 //!
-//! The files of all partitions and of all backends exist at the same time, because all first writes are done before
-//! the first rewrite. So the limit is divided before the run: first one call of every pattern by every rank, which
-//! must be possible, then equal shares of the rest for every partition and backend, then by U over the patterns.
-//! The sum of everything never exceeds the limit, whatever the rates turn out to be.
+//! The files of all partitions and backends exist at the same time, because all first writes precede the first rewrite. The limit is
+//! therefore divided before the run: one call of every pattern by every rank, which is required, then equal shares of the rest for every
+//! partition and backend, divided by U over the patterns. The sum never exceeds the limit.
 
 use super::patterns::{check_types, patterns, MIN_M_PART_BYTES};
 use super::segments::check_multiple;
@@ -19,22 +18,20 @@ pub struct PartitionSpace {
     /// M_PART in force; the same for all partitions of a run.
     pub m_part_bytes: u64,
     /// M_PART of the definition.
-    pub m_part_wanted_bytes: u64,
-    /// Bytes all files of the partition may take; `None`: unlimited.
+    pub m_part_defined_bytes: u64,
+    /// Maximum size of all files of the partition; `None`: unlimited.
     pub space_bytes: Option<u64>,
-    /// Calls per rank each pattern may make at most, by number; 0 for types that do not run.
+    /// Maximum number of calls per rank, by pattern number; 0 for types that do not run.
     pub max_calls: [u64; PATTERNS],
 }
 
 /// Divides the space.
 ///
-/// `limit_bytes` is for all files of the run (`None`: unlimited, then only the 63-bit file offset bounds the calls);
-/// `backends` counts those that really write, with 0 of them there is no limit either. If one call of everything does
-/// not fit, M_PART is reduced to the largest multiple of 1 MiB with which it does, not below 2 MiB.
+/// `limit_bytes` is for all files of the run (`None`: only the 63-bit file offset limits the calls); without `backends` that write there is
+/// no limit. If one call of everything does not fit, M_PART is reduced to the largest multiple of 1 MiB for which it does, not below 2 MiB.
 ///
 /// # Errors
-/// [`Obstacle::NoSpace`] if M_PART = 2 MiB does not fit either, [`PlanError::Argument`] for types, partitions or a
-/// multiple that make no sense.
+/// [`Obstacle::NoSpace`] if M_PART = 2 MiB does not fit either, [`PlanError::Argument`] for invalid types, partitions or multiples.
 pub fn plan_space(
     limit_bytes: Option<u64>,
     partitions: &[u64],
@@ -48,14 +45,14 @@ pub fn plan_space(
     if partitions.is_empty() || partitions.contains(&0) {
         return Err(PlanError::argument(format!("partitions of {partitions:?} ranks; each needs at least one")));
     }
-    let request = Request { partitions, backends, types, segment_multiple_bytes };
+    let request = SpaceRequest { partitions, backends, types, segment_multiple_bytes };
     let limit_bytes = limit_bytes.filter(|_| backends > 0);
     let m_part_bytes = match limit_bytes {
-        Some(limit) => request.m_part_that_fits(limit, m_part_wanted_bytes)?,
+        Some(limit) => request.fitting_m_part_bytes(limit, m_part_wanted_bytes)?,
         None => m_part_wanted_bytes,
     };
     let specs = patterns(m_part_bytes);
-    let rank_minimum = request.rank_minimum(m_part_bytes);
+    let rank_minimum = request.min_rank_bytes(m_part_bytes);
     let share = limit_bytes.map(|limit| {
         let rest = u128::from(limit).saturating_sub(rank_minimum.saturating_mul(request.all_ranks()));
         rest / (partitions.len() as u128 * u128::from(backends))
@@ -68,7 +65,7 @@ pub fn plan_space(
         PartitionSpace {
             ranks,
             m_part_bytes,
-            m_part_wanted_bytes,
+            m_part_defined_bytes: m_part_wanted_bytes,
             // At most the limit, which is a u64.
             space_bytes: space.map(|s| s as u64),
             max_calls: request.max_calls(&specs, ranks, share),
@@ -77,22 +74,22 @@ pub fn plan_space(
     Ok(plan.collect())
 }
 
-struct Request<'a> {
+struct SpaceRequest<'a> {
     partitions: &'a [u64],
     backends: u64,
     types: &'a [PatternType],
     segment_multiple_bytes: u64,
 }
 
-impl Request<'_> {
-    /// Ranks of all partitions and backends added up.
+impl SpaceRequest<'_> {
+    /// Sum of the ranks of all partitions and backends.
     fn all_ranks(&self) -> u128 {
         let ranks: u128 = self.partitions.iter().map(|&n| u128::from(n)).sum();
         ranks * u128::from(self.backends)
     }
 
-    /// Bytes of one rank in one partition if each pattern makes one call and the fill-ups are as long as they can be.
-    fn rank_minimum(&self, m_part_bytes: u64) -> u128 {
+    /// Bytes of one rank in one partition with one call of each pattern and fill-ups of maximum length.
+    fn min_rank_bytes(&self, m_part_bytes: u64) -> u128 {
         let selected = |s: &&PatternSpec| self.types.contains(&s.pattern_type);
         patterns(m_part_bytes)
             .iter()
@@ -101,19 +98,19 @@ impl Request<'_> {
             .sum()
     }
 
-    fn m_part_that_fits(&self, limit_bytes: u64, wanted_bytes: u64) -> Result<u64, PlanError> {
+    fn fitting_m_part_bytes(&self, limit_bytes: u64, wanted_bytes: u64) -> Result<u64, PlanError> {
         let all_ranks = self.all_ranks();
         let per_rank = u128::from(limit_bytes) / all_ranks;
-        if self.rank_minimum(wanted_bytes) <= per_rank {
+        if self.min_rank_bytes(wanted_bytes) <= per_rank {
             return Ok(wanted_bytes);
         }
-        let smallest = self.rank_minimum(MIN_M_PART_BYTES);
+        let smallest = self.min_rank_bytes(MIN_M_PART_BYTES);
         let Some(left) = per_rank.checked_sub(smallest) else {
             return Err(self.no_space(limit_bytes, smallest.saturating_mul(all_ranks)).into());
         };
         // Every type has one pattern of M_PART bytes, so the minimum grows by that much for each byte of M_PART.
         let more = left / self.types.len() as u128 / u128::from(MIB) * u128::from(MIB);
-        // Below the limit, so a u64; never above what was wanted, which did not fit.
+        // Below the limit, so a u64; never above the defined size, which did not fit.
         Ok(MIN_M_PART_BYTES + more as u64)
     }
 
@@ -129,7 +126,7 @@ impl Request<'_> {
         }
     }
 
-    /// One call of everything, and what the share of a timed pattern holds beyond that.
+    /// One call of everything, plus what the share of a timed pattern allows beyond that.
     fn max_calls(&self, specs: &[PatternSpec; PATTERNS], ranks: u64, share: u128) -> [u64; PATTERNS] {
         let selected = |s: &PatternSpec| self.types.contains(&s.pattern_type);
         let all_units: u32 = specs.iter().filter(|s| selected(s)).map(|s| s.time_units).sum();
@@ -149,7 +146,7 @@ impl Request<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::b_eff_io::plan::layout::{place, Place};
+    use crate::b_eff_io::plan::layout::{rank_pattern, RankLayout};
     use crate::b_eff_io::plan::patterns::of_type;
     use proptest::prelude::*;
 
@@ -174,7 +171,7 @@ mod tests {
     fn small_and_large_storage() {
         let plan = plan_space(Some(300 * MIB), &[1, 2], 1, 128 * MIB, &ALL, MIB).unwrap();
         assert!(plan[0].m_part_bytes < 128 * MIB && plan[0].m_part_bytes >= 2 * MIB);
-        assert_eq!(plan[0].m_part_wanted_bytes, 128 * MIB);
+        assert_eq!(plan[0].m_part_defined_bytes, 128 * MIB);
         assert!(used(&plan, 1, MIB) <= u128::from(300 * MIB));
         let larger = patterns(plan[0].m_part_bytes + MIB).iter().map(|s| s.call_bytes).sum::<u64>() + 2 * MIB;
         assert!(3 * larger > 300 * MIB, "M_PART could be larger");
@@ -189,7 +186,7 @@ mod tests {
     #[test]
     fn too_little_space_says_how_much_and_what_to_do() {
         let error = plan_space(Some(100 * MIB), &[4, 8], 2, 2 * MIB, &ALL, MIB).unwrap_err();
-        let PlanError::Own(Obstacle::NoSpace {
+        let PlanError::Specific(Obstacle::NoSpace {
             needed_bytes,
             limit_bytes,
             partitions: 2,
@@ -214,12 +211,12 @@ mod tests {
             let plan = plan_space(None, &[ranks], 0, 1 << 30, &ALL, MIB).unwrap();
             assert_eq!((plan[0].space_bytes, plan[0].m_part_bytes), (None, 1 << 30));
             let specs = patterns(1 << 30);
-            let last = Place { ranks, rank: ranks - 1, shared_pointer: true, segment_bytes: None };
+            let last = RankLayout { ranks, rank: ranks - 1, shared_pointer: true, segment_bytes: None };
             for t in ALL.into_iter().filter(|t| !t.has_segments()) {
                 let mut stream = 0;
                 for spec in of_type(&specs, t) {
                     let calls = plan[0].max_calls[usize::from(spec.number)];
-                    place(&last, spec, stream, calls).unwrap();
+                    rank_pattern(&last, spec, stream, calls).unwrap();
                     stream += calls * spec.call_bytes;
                 }
             }
@@ -252,13 +249,13 @@ mod tests {
                     let spaces: u128 = plan.iter().map(|p| u128::from(p.space_bytes.unwrap())).sum();
                     prop_assert!(spaces * u128::from(backends) <= u128::from(limit));
                     for p in &plan {
-                        prop_assert!((MIN_M_PART_BYTES..=p.m_part_wanted_bytes).contains(&p.m_part_bytes));
+                        prop_assert!((MIN_M_PART_BYTES..=p.m_part_defined_bytes).contains(&p.m_part_bytes));
                         for (n, calls) in p.max_calls.iter().enumerate() {
                             prop_assert_eq!(*calls > 0, types.contains(&patterns(MIB)[n].pattern_type));
                         }
                     }
                 }
-                Err(PlanError::Own(Obstacle::NoSpace { needed_bytes, .. })) => prop_assert!(needed_bytes > limit),
+                Err(PlanError::Specific(Obstacle::NoSpace { needed_bytes, .. })) => prop_assert!(needed_bytes > limit),
                 Err(other) => return Err(TestCaseError::fail(other.to_string())),
             }
         }

@@ -1,21 +1,21 @@
-//! Property: the pieces of all ranks and patterns cover every file without gap or overlap.
+//! Property: the chunks of all ranks and patterns cover every file without gap or overlap.
 
 use proptest::prelude::*;
 
-use super::layout::{place, Place};
+use super::layout::{rank_pattern, RankLayout};
 use super::patterns::{number_at, of_type, patterns};
 use super::segments::{segment, Segment};
 use super::{PatternSpec, PATTERNS};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::units::MIB;
 
-/// M_PART is a multiple of it.
+/// Granularity of M_PART.
 const M_PART_STEP_BYTES: u64 = 32 << 10;
 
-type Extent = (u64, u64);
+type FileExtent = (u64, u64);
 
-/// What a type runs, in order: the row and its calls per rank.
-fn steps(
+/// The patterns of a type in order, with calls per rank.
+fn type_calls(
     t: PatternType,
     specs: &[PatternSpec; PATTERNS],
     calls: &[u64; PATTERNS],
@@ -30,12 +30,11 @@ fn steps(
     (rows.filter(|(_, calls)| *calls > 0).collect(), Some(s))
 }
 
-/// Extents of one rank in its file.
-fn extents(p: &Place, steps: &[(PatternSpec, u64)]) -> Vec<Extent> {
+fn extents(p: &RankLayout, steps: &[(PatternSpec, u64)]) -> Vec<FileExtent> {
     let mut stream = 0;
     let mut extents = Vec::new();
     for (spec, calls) in steps {
-        let pattern = place(p, spec, stream, *calls).unwrap();
+        let pattern = rank_pattern(p, spec, stream, *calls).unwrap();
         let chunks = calls * pattern.chunks_per_call;
         extents.extend((0..chunks).map(|k| (pattern.chunk_offset(k), pattern.chunk_bytes)));
         stream += calls * spec.call_bytes;
@@ -43,7 +42,7 @@ fn extents(p: &Place, steps: &[(PatternSpec, u64)]) -> Vec<Extent> {
     extents
 }
 
-fn assert_tiled(mut extents: Vec<Extent>, what: &str) {
+fn assert_tiled(mut extents: Vec<FileExtent>, what: &str) {
     extents.sort_unstable();
     let end = extents.iter().fold(0, |end, &(offset, length)| {
         assert_eq!(offset, end, "{what}");
@@ -73,9 +72,9 @@ proptest! {
     ) {
         let specs = patterns(m_part * M_PART_STEP_BYTES);
         for t in PatternType::ALL {
-            let (steps, segment) = steps(t, &specs, &counts(seed), multiple * 8);
+            let (steps, segment) = type_calls(t, &specs, &counts(seed), multiple * 8);
             let segment_bytes = segment.map(|s| s.segment_bytes);
-            let at = |rank| Place { ranks, rank, shared_pointer, segment_bytes };
+            let at = |rank| RankLayout { ranks, rank, shared_pointer, segment_bytes };
             if t.has_private_files() {
                 for rank in [0, ranks - 1] {
                     assert_tiled(extents(&at(rank), &steps), "file of a rank");
@@ -91,7 +90,7 @@ proptest! {
 }
 
 proptest! {
-    /// The same for any number of ranks, by arithmetic: neighbours touch, chunks follow, patterns follow.
+    /// The same for any number of ranks, by arithmetic: neighbouring ranks, chunks and patterns are adjacent.
     #[test]
     fn neighbours_touch(
         ranks in 1_u64..=10_000_000,
@@ -102,12 +101,12 @@ proptest! {
         let specs = patterns(m_part * M_PART_STEP_BYTES);
         let rank = ((ranks - 1) as f64 * share) as u64;
         for t in PatternType::ALL {
-            let (steps, segment) = steps(t, &specs, &counts(seed), MIB);
+            let (steps, segment) = type_calls(t, &specs, &counts(seed), MIB);
             let segment_bytes = segment.map(|s| s.segment_bytes);
-            let at = |rank| Place { ranks, rank, shared_pointer: true, segment_bytes };
+            let at = |rank| RankLayout { ranks, rank, shared_pointer: true, segment_bytes };
             let (mut stream, mut end) = (0, 0);
             for (spec, calls) in &steps {
-                let lay = |rank| place(&at(rank), spec, stream, *calls).unwrap();
+                let lay = |rank| rank_pattern(&at(rank), spec, stream, *calls).unwrap();
                 let (first, last) = (lay(0), lay(ranks - 1));
                 let chunks = calls * first.chunks_per_call;
                 prop_assert_eq!(first.base_bytes, end, "type {} pattern {}", t, spec.number);

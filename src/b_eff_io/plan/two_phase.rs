@@ -1,18 +1,18 @@
-//! What of a run may go in two phases, as far as the configuration tells.
+//! Which transfers of a run may be two-phase, by the configuration.
 
 use crate::b_eff_io::config::{CollectivePolicy, Config};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends;
 use crate::frame::config::DirectPolicy;
 
-/// No sector of a device is longer.
+/// Maximum sector size of a device.
 const SECTOR_BYTES: u64 = 4096;
 
-/// True if transfers of this backend may have two phases.
+/// True if transfers of this backend may be two-phase.
 #[must_use]
-pub fn may_be(config: &Config, backend: &str) -> bool {
+pub fn is_possible(config: &Config, backend: &str) -> bool {
     match config.collective {
-        _ if !backends::can(backend, |row| row.has_two_phase) => false,
+        _ if !backends::supports(backend, |row| row.has_two_phase) => false,
         CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
         CollectivePolicy::TwoPhase => true,
         CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
@@ -22,11 +22,11 @@ pub fn may_be(config: &Config, backend: &str) -> bool {
 /// True if a backend may need memory for domains on `ranks` ranks.
 #[must_use]
 pub fn has_domains(config: &Config, backend: &str, ranks: u64) -> bool {
-    ranks > 1 && config.types.iter().any(|t| t.is_collective()) && may_be(config, backend)
+    ranks > 1 && config.types.iter().any(|t| t.is_collective()) && is_possible(config, backend)
 }
 
-/// True if there are two-phase first writes on `ranks` ranks that may be direct or buffered as is faster: the policy in force
-/// leaves it open. Segments of whole sectors share none, and go in two phases only if that was asked for by name.
+/// True if there are two-phase first writes on `ranks` ranks that may be direct or buffered, whichever is faster: the policy in force
+/// permits both. Segments of whole sectors share none, and are two-phase only if requested by name.
 #[must_use]
 pub fn has_choice(config: &Config, backend: &str, ranks: u64) -> bool {
     let by_name = config.collective == CollectivePolicy::TwoPhase;
@@ -34,18 +34,18 @@ pub fn has_choice(config: &Config, backend: &str, ranks: u64) -> bool {
         |t: PatternType| !t.has_segments() || !config.segment_multiple_bytes.is_multiple_of(SECTOR_BYTES);
     let is_one = |t: &PatternType| t.is_collective() && (by_name || shares_sectors(*t));
     let is_open = config.direct.of(backend) == DirectPolicy::Auto;
-    ranks > 1 && is_open && may_be(config, backend) && config.types.iter().any(is_one)
+    ranks > 1 && is_open && is_possible(config, backend) && config.types.iter().any(is_one)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::b_eff_io::cli::IoArgs;
-    use crate::frame::benchmark::of_words;
-    use crate::frame::command::known_backends;
+    use crate::frame::benchmark::options_from_words;
+    use crate::frame::command::backend_capabilities;
 
     fn config(options: &str) -> Config {
-        of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap()
+        options_from_words::<IoArgs>(options.split_whitespace()).config(&backend_capabilities()).unwrap()
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! What was compared, what was found, and what was damaged on purpose.
+//! Verification results, corruptions, and injected faults.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::b_eff_io::config::InjectAt;
-use crate::frame::records::Access;
+use crate::b_eff_io::config::InjectionPoint;
+use crate::frame::records::AccessMethod;
 
-/// Outcome of the comparison of what was read with what was written.
+/// Outcome of the comparison of data read with data written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
     /// 8-byte words compared, all ranks.
@@ -16,34 +16,34 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Takes in what else was compared.
+    /// Adds a further comparison.
     pub fn add(&mut self, more: Self) {
         self.words_checked += more.words_checked;
         self.words_wrong += more.words_wrong;
     }
 }
 
-/// What was read again of a pattern's bytes right after it, outside the clock.
+/// Sample of a pattern's bytes in the file(s), read back after it, outside the measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleRecord {
-    /// Places that were read again, all ranks.
-    pub places: u64,
+    /// Samples read back, all ranks.
+    pub samples: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes that the pattern has in its file(s).
+    /// Bytes of the pattern in its file(s).
     pub of_bytes: u64,
-    /// Of `bytes`, those that did not come out of the page cache of the host that read them.
+    /// Of `bytes`, those that did not come from the page cache of the host that read them.
     pub past_cache_bytes: u64,
     /// 8-byte words that were wrong.
     pub words_wrong: u64,
     /// Slowest rank.
     pub seconds: f64,
-    /// Why the file could not be opened by its name, if so; then nothing was looked at.
-    pub not_read: Option<String>,
+    /// Why the file could not be opened by name, if so; then nothing was read.
+    pub unread_reason: Option<String>,
 }
 
 impl SampleRecord {
-    /// Share of the bytes in the file(s) that was looked at, 0 to 1.
+    /// Share of the bytes in the file(s) that was sampled, 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         if self.of_bytes == 0 {
@@ -53,18 +53,18 @@ impl SampleRecord {
     }
 }
 
-/// A wrong word found by the verification, named.
+/// A wrong word detected by the verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CorruptionRecord {
     /// Backend name.
     pub backend: String,
     /// Ranks of the partition.
     pub ranks: u64,
-    /// Access method after or during which it was found.
-    pub access: Access,
-    /// Pattern number that wrote the place.
+    /// Access method after or during which it was detected.
+    pub access: AccessMethod,
+    /// Number of the pattern that wrote this offset.
     pub pattern: u8,
-    /// Rank whose data it should be.
+    /// Rank that should have written it.
     pub rank: u64,
     /// File name below the run directory.
     pub file: String,
@@ -72,26 +72,26 @@ pub struct CorruptionRecord {
     pub offset_bytes: u64,
     /// Expected word.
     pub expected: u64,
-    /// Word found.
-    pub found: u64,
-    /// What it looks like: "one bit flipped", "data of rank 3", "data of the first write", "hole (zeros)", ...
-    pub looks_like: String,
-    /// Wrong words in this place altogether. Where the last reads show it already, the sample after them adds to the counts only.
+    /// Actual word.
+    pub actual: u64,
+    /// Diagnosis: "one bit flipped", "data of rank 3", "data of the first write", "hole (zeros)", ...
+    pub diagnosis: String,
+    /// Wrong words at this location. If the last reads show it already, the following sample adds to the counts only.
     pub words_wrong: u64,
 }
 
-/// Damage that was done on purpose (`--inject-at`).
+/// Injected fault (`--inject-at`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DamageRecord {
+pub struct InjectedFaultRecord {
     /// Backend name.
     pub backend: String,
     /// Ranks of the partition.
     pub ranks: u64,
-    /// When.
-    pub at: InjectAt,
-    /// Pattern number that wrote the place.
+    /// Time of injection.
+    pub at: InjectionPoint,
+    /// Number of the pattern that wrote this offset.
     pub pattern: u8,
-    /// Rank whose data it was.
+    /// Rank that wrote the data.
     pub rank: u64,
     /// File name below the run directory.
     pub file: String,

@@ -1,20 +1,20 @@
-//! Whether two-phase first writes are direct or buffered, and what was seen before that was chosen.
+//! The trial that selects direct or buffered two-phase first writes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A way of first writes.
+/// I/O mode of first writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum FirstWriteWay {
-    /// Past the page cache, where it can be.
+pub enum FirstWriteMode {
+    /// Direct, where possible.
     Direct,
-    /// Through the page cache.
+    /// Buffered.
     Buffered,
 }
 
-impl FirstWriteWay {
-    /// As it is printed and recorded.
+impl FirstWriteMode {
+    /// Name in output and records.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -24,13 +24,12 @@ impl FirstWriteWay {
     }
 }
 
-/// The same bytes into new files both ways, one right after the other. Each time is that of the slowest rank, its sync
-/// included.
+/// The same bytes written to new files in both modes, one right after the other. Each time is that of the slowest rank, sync included.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstWritePair {
-    /// Past the page cache.
+    /// Direct.
     pub direct_seconds: f64,
-    /// Through it.
+    /// Buffered.
     pub buffered_seconds: f64,
 }
 
@@ -41,17 +40,17 @@ pub struct FirstWriteTrial {
     pub backend: String,
     /// Bytes of one write: a domain, in whole pages.
     pub chunk_bytes: u64,
-    /// Bytes of all ranks in one trial, the same both ways: at least four domains and 4 MiB of a rank, at most 256 MiB, half a second or
-    /// a quarter of the space; 0: nothing was tried.
+    /// Bytes of all ranks in one trial, the same in both modes: at least four domains and 4 MiB per rank, at most 256 MiB, half a second or
+    /// a quarter of the space; 0: no trial.
     pub bytes: u64,
-    /// All pairs in order: the first and third began direct, the others buffered.
+    /// All pairs in order: the first and third begin direct, the others buffered.
     pub pairs: Vec<FirstWritePair>,
-    /// How two-phase first writes go in this run: `buffered` if that was faster in every pair and the median of the direct times is at
+    /// Mode of two-phase first writes in this run: `buffered` if that was faster in every pair and the median of the direct times is at
     /// least 1.1 times that of the buffered ones.
-    pub chosen: FirstWriteWay,
-    /// Median of the direct times over that of the buffered ones; None: nothing was tried.
+    pub chosen: FirstWriteMode,
+    /// Median of the direct times divided by that of the buffered ones; None: no trial.
     pub ratio: Option<f64>,
-    /// Why nothing was tried: T below 20 s, a trial that takes longer than there is time for, too little space, no direct I/O. Then
-    /// `direct` stays. None: it was tried.
-    pub not_tried: Option<String>,
+    /// Why there was no trial: T below 20 s, too little time or space for a trial, no direct I/O. The mode is then `direct`. None: trial
+    /// done.
+    pub skip_reason: Option<String>,
 }

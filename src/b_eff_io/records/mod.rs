@@ -1,13 +1,13 @@
-//! Plain records of b_eff_io: bytes, seconds, counts. Rates and averages are derived when shown ([`super::values`]).
+//! Plain records of b_eff_io: bytes, seconds, counts. Rates and averages are derived ([`super::values`]).
 //!
-//! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
+//! Each record is one JSON object in the journal; the JSON document collects them.
 
 mod checks;
 mod first_writes;
 mod run;
 
-pub use checks::{CorruptionRecord, DamageRecord, SampleRecord, Verification};
-pub use first_writes::{FirstWritePair, FirstWriteTrial, FirstWriteWay};
+pub use checks::{CorruptionRecord, InjectedFaultRecord, SampleRecord, Verification};
+pub use first_writes::{FirstWriteMode, FirstWritePair, FirstWriteTrial};
 pub use run::{JournalLine, RunResult};
 
 use schemars::JsonSchema;
@@ -15,54 +15,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::{
-    Access, Evidence, LatencyRecord, Machine, MachineShare, Outcome, RoundRecord, StorageRecord,
+    AccessMethod, Evidence, InterferenceRecord, LatencyRecord, MachineRecord, RoundRecord, RunOutcome, StorageRecord,
 };
 
-/// The benchmark of files that name none in a field `benchmark`.
+/// Benchmark of files without a field `benchmark`.
 pub const B_EFF_IO: &str = "b_eff_io";
 
-/// Why a pattern's loop ended.
+/// Why the loop of a pattern ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "by", content = "reason")]
-pub enum Ended {
-    /// The scheduled time was used.
+pub enum StopReason {
+    /// Scheduled time elapsed.
     Time,
-    /// The count given by the definition was reached (warm-up, fill-up, segments, end of what was written).
+    /// Count of the definition reached (warm-up, fill-up, segments, end of the written data).
     Count,
-    /// The space share of the pattern was used before its time.
+    /// Space share of the pattern exhausted before its time.
     Space,
-    /// A count-driven first write went far beyond its scheduled time and was cut; its segment keeps a hole.
+    /// Count-driven first write far beyond its scheduled time, cut; its segment keeps a hole.
     TimeGuard,
-    /// Stopped by a signal.
+    /// Signal.
     Interrupted,
-    /// An error ended it.
+    /// Error.
     Error,
     /// Not run, with the reason.
     NotRun(String),
 }
 
-/// Where the time of a pattern went, of the slowest rank; the sum is the pattern's time.
+/// Time of a pattern by parts, slowest rank; the sum is the pattern's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Intervals {
-    /// File view, datatypes, registration.
+pub struct TimeBreakdown {
+    /// File view, datatypes, buffer registration.
     pub view_seconds: f64,
-    /// Making the file longer before its writes: where these cannot do it (mmap), or are slow when they do (direct first writes). Giving
-    /// back what was not used, too.
+    /// Preallocation before writes that cannot extend the file (mmap) or are slow when they do (direct first writes), and trimming of the
+    /// unused rest.
     #[serde(default)]
-    pub room_seconds: f64,
+    pub preallocate_seconds: f64,
     /// The calls that move data.
     pub transfer_seconds: f64,
-    /// Agreeing to go on or stop: telling the others and hearing from them, waiting for slower ranks included.
+    /// Agreement to continue or stop, waiting for slower ranks included.
     pub decide_seconds: f64,
-    /// MPI_File_sync or fsync (zero for reads).
+    /// MPI_File_sync or fsync (0 for reads).
     pub sync_seconds: f64,
 }
 
-impl Intervals {
+impl TimeBreakdown {
     /// Adds the parts of a later round.
     pub fn add(&mut self, later: &Self) {
         self.view_seconds += later.view_seconds;
-        self.room_seconds += later.room_seconds;
+        self.preallocate_seconds += later.preallocate_seconds;
         self.transfer_seconds += later.transfer_seconds;
         self.decide_seconds += later.decide_seconds;
         self.sync_seconds += later.sync_seconds;
@@ -71,29 +71,29 @@ impl Intervals {
     /// Sum of all parts.
     #[must_use]
     pub fn total_seconds(&self) -> f64 {
-        self.view_seconds + self.room_seconds + self.transfer_seconds + self.decide_seconds + self.sync_seconds
+        self.view_seconds + self.preallocate_seconds + self.transfer_seconds + self.decide_seconds + self.sync_seconds
     }
 }
 
-/// One batch of calls as the slowest rank saw it.
+/// One batch of calls, slowest rank.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BatchRecord {
     /// Calls per rank.
     pub calls: u64,
-    /// Time of the slowest rank; with a decision after each call that of rank 0, which alone decides then (of the last batch the slowest
-    /// rank's all the same). Rewrites and reads of uring that need no edges begin a batch while the one before is under way, so that the
-    /// queue stays full: then what its chunks take at the rate of those that ended meanwhile.
+    /// Time of the slowest rank; with an agreement after each call that of rank 0, which alone decides then (for the last batch still the
+    /// slowest rank's). Rewrites and reads of uring without edge handling begin a batch while the previous one is in flight, so that the
+    /// queue stays full: then the time of its chunks at the completion rate measured meanwhile.
     pub seconds: f64,
 }
 
-/// One depth tried in the calibration of the queue.
+/// One trial of the queue calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DepthTrial {
-    /// Operations in flight at most.
+    /// Maximum number of operations in flight.
     pub depth: u32,
-    /// Completions waited for in one call.
+    /// Completions awaited in one call.
     pub wait_for: u32,
-    /// A chunk was moved by operations of so many bytes, several in flight; None: by one.
+    /// Size of the operations, several in flight, that a chunk is split into; None: one operation.
     #[serde(default)]
     pub operation_bytes: Option<u64>,
     /// Bytes of all ranks.
@@ -107,36 +107,34 @@ pub struct DepthTrial {
 pub struct QueueCalibration {
     /// Backend name.
     pub backend: String,
-    /// `write` (rewrites too) or `read`.
-    pub access: Access,
-    /// Chunk size it holds for (and above, up to the next).
+    /// `write` (also for rewrites) or `read`.
+    pub access: AccessMethod,
+    /// Chunk size to which it applies (and larger ones, up to the next).
     pub chunk_bytes: u64,
-    /// Every trial in order. Empty: the time or the space was too short.
+    /// All trials in order. Empty: too little time or space.
     pub trials: Vec<DepthTrial>,
-    /// Operations in flight at most that are in force: of the settings whose median rate is within 3 % of the best, whole chunks before
-    /// operations, then the least memory in flight, then the fastest. The default without trials, or if the rate of whole chunks still
-    /// rose at the deepest that the time allowed and that is below the default. The row of the largest chunk holds for larger ones, too:
-    /// M_PART is tried with 128 MiB at most.
+    /// Maximum number of operations in flight in force: of the settings whose median rate is within 3 % of the best, whole chunks before
+    /// operations, then the least memory in flight, then the fastest. The default without trials, or if the rate of whole chunks still rose
+    /// at the largest depth that the time allowed and that depth is below the default. The row of the largest chunk also applies to larger
+    /// ones: M_PART is tried with at most 128 MiB.
     pub depth: u32,
-    /// Completions waited for in one call.
+    /// Completions awaited in one call.
     pub wait_for: u32,
-    /// Chunks are moved by operations of so many bytes, several in flight; None: each by one.
+    /// Size of the operations, several in flight, that chunks are split into; None: one operation each.
     #[serde(default)]
     pub operation_bytes: Option<u64>,
 }
 
-/// What was handed to queues of io_uring, all ranks.
+/// io_uring submission statistics, all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmissionRecord {
-    /// Operations between the file and memory that was registered with the kernel. One that goes on after a part of its bytes counts
-    /// again.
+    /// Operations with registered buffers. One that continues after a partial transfer counts again.
     pub registered: u64,
-    /// Operations between the file and other memory.
+    /// Operations with other memory.
     pub plain: u64,
-    /// Threads of the kernel (workers of io_uring) of the rank that had most at the end. How many operations went to them the kernel
-    /// does not tell.
+    /// Kernel worker threads of io_uring, of the rank with most at the end. The kernel does not report how many operations they executed.
     pub workers: u64,
-    /// Processor time of the workers that lived at the end.
+    /// CPU time of the workers that existed at the end.
     pub worker_cpu_seconds: f64,
 }
 
@@ -148,7 +146,7 @@ pub struct PatternRecord {
     /// Ranks of the partition.
     pub ranks: u64,
     /// Access method.
-    pub access: Access,
+    pub access: AccessMethod,
     /// Pattern type, 0 to 4.
     pub pattern_type: PatternType,
     /// Pattern number, 0 to 42.
@@ -163,69 +161,69 @@ pub struct PatternRecord {
     pub calls: u64,
     /// Bytes moved by all ranks.
     pub moved_bytes: u64,
-    /// Time the definition gives to this pattern; 0 for U = 0.
+    /// Scheduled time of the definition; 0 for U = 0.
     pub scheduled_seconds: f64,
-    /// What earlier overruns of the access method left of it, at least a quarter; with release 2.1 all of it, whatever was overrun.
+    /// Scheduled time less earlier overruns of the access method, at least a quarter; with release 2.1 all of it regardless of overruns.
     pub budget_seconds: f64,
-    /// Parts of the real time, of the slowest rank. Their sum is the time of the pattern.
-    pub intervals: Intervals,
-    /// Common decisions. The ranks run the next batches, eight at most, while they agree on one; they wait for the last agreement before
-    /// the end of the time. 0 for a single call that each rank makes for itself.
+    /// Parts of the real time, slowest rank. Their sum is the time of the pattern.
+    pub intervals: TimeBreakdown,
+    /// Number of agreements. The ranks run the next batches, at most eight, while an agreement is in flight; they wait for the last one
+    /// before the end of the time. 0 for a single call that each rank makes independently.
     pub decisions: u64,
-    /// What the decisions themselves cost: for each the smallest time over the ranks, added up. The rest of `decide_seconds` is waiting
-    /// for slower ranks. The batches meanwhile are in neither.
+    /// Cost of the agreements themselves: for each the minimum time over the ranks, summed. The rest of `decide_seconds` is waiting for
+    /// slower ranks. Neither contains the batches run meanwhile.
     pub decision_cost_seconds: f64,
-    /// By how much the pattern was longer than its slowest rank's own part, which is its time without `decide_seconds`: what deciding
-    /// together added. Other waiting is that ranks differ, while all make as many calls. None: not known.
+    /// Difference between the time of the pattern and that of its slowest rank without `decide_seconds`: the time added by the agreements.
+    /// Other waiting results from differences between ranks, as all make the same number of calls. None if unknown.
     #[serde(default)]
-    pub held_up_seconds: Option<f64>,
+    pub imbalance_seconds: Option<f64>,
     /// The batches in order.
     pub batches: Vec<BatchRecord>,
     /// The rounds in order; their times and bytes add up to the pattern's.
     #[serde(default)]
     pub rounds: Vec<RoundRecord>,
-    /// Why it ended.
-    pub ended: Ended,
-    /// The last reads left these words in memory, with `--verify full` all reads. Of a rewrite with `--verify full` what was in the file
-    /// before it; of a write whose calls were not all made, all that is in the file.
+    /// Why the loop ended.
+    pub ended: StopReason,
+    /// Words in the buffers of the last reads, with `--verify full` of all reads. For a rewrite with `--verify full` the contents of the
+    /// file before it; for a write whose calls were not all made, everything in the file.
     pub verification: Verification,
-    /// With `--verify ring`: places of the written range that were read again after the pattern; None: not done.
+    /// With `--verify sample`: sample of the written range that was read back after the pattern; None: not done.
     #[serde(default)]
     pub sample: Option<SampleRecord>,
-    /// The calls used, in words.
+    /// Description of the calls used.
     pub strategy: String,
-    /// What went through queues of io_uring; None: the backend has none, or nothing was run.
+    /// io_uring submission statistics; None: the backend has none, or nothing was run.
     #[serde(default)]
     pub submissions: Option<SubmissionRecord>,
-    /// True if the page cache was bypassed, None if the backend cannot know.
+    /// True if the page cache was bypassed; None if the backend cannot determine it.
     pub direct: Option<bool>,
-    /// Hints asked for this pattern, by key and value.
+    /// Hints requested for this pattern, by key and value.
     pub hints_requested: Vec<(String, String)>,
-    /// Hints the library says are in force.
+    /// Hints in force according to the library.
     pub hints_granted: Vec<(String, String)>,
-    /// Bytes the kernel fetched from storage on behalf of the ranks during the transfer (/proc/self/io); None: not known.
+    /// Bytes that the kernel fetched from storage for the ranks during the transfer (/proc/self/io); None if unknown.
     pub storage_read_bytes: Option<u64>,
-    /// Bytes the ranks caused to be sent to storage (/proc/self/io); None: not known. They may reach it later than they are counted.
+    /// Bytes that the ranks caused to be written to storage (/proc/self/io); None if unknown. They may arrive there later.
     pub storage_written_bytes: Option<u64>,
-    /// Bytes that read calls of the ranks returned, as the kernel counted them during the transfer (rchar of /proc/self/io), all ranks;
-    /// None: not known. io_uring and mappings are not counted, messages through sockets and pipes are.
+    /// Bytes returned by read calls during the transfer, as counted by the kernel (rchar of /proc/self/io), all ranks; None if unknown.
+    /// io_uring and mappings are not counted, messages through sockets and pipes are.
     #[serde(default)]
     pub call_read_bytes: Option<u64>,
-    /// Bytes that write calls of the ranks took (wchar), likewise.
+    /// Bytes passed to write calls (wchar), likewise.
     #[serde(default)]
     pub call_written_bytes: Option<u64>,
-    /// Where the bytes went.
+    /// Evidence of where the bytes went.
     #[serde(default)]
     pub evidence: Evidence,
-    /// Who had the CPUs meanwhile; None: not watched.
+    /// Interference during the pattern; None: not observed.
     #[serde(default)]
-    pub machine: Option<MachineShare>,
+    pub interference: Option<InterferenceRecord>,
     /// Times of single calls, with `--latency`; None: not recorded.
     #[serde(default)]
     pub latency: Option<LatencyRecord>,
-    /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect.
+    /// Memory allocations of the program inside the measured time, all ranks. Any value but 0 is a defect.
     pub allocations_in_clock: u64,
-    /// When it began, in seconds since the run did, by rank 0; None: not known.
+    /// Start in seconds since the start of the run, by rank 0; None if unknown.
     #[serde(default)]
     pub at_seconds: Option<f64>,
 }
@@ -240,10 +238,10 @@ impl PatternRecord {
     /// True if the pattern was run at all.
     #[must_use]
     pub fn was_run(&self) -> bool {
-        !matches!(self.ended, Ended::NotRun(_))
+        !matches!(self.ended, StopReason::NotRun(_))
     }
 
-    /// True if ranks brought their data together first, as the driver says at the head of its strategy.
+    /// True if it was a two-phase transfer, as its strategy states.
     #[must_use]
     pub fn is_two_phase(&self) -> bool {
         self.strategy.starts_with("two-phase ")
@@ -258,7 +256,7 @@ pub struct TypeRecord {
     /// Ranks of the partition.
     pub ranks: u64,
     /// Access method.
-    pub access: Access,
+    pub access: AccessMethod,
     /// Pattern type, 0 to 4.
     pub pattern_type: PatternType,
     /// Slowest rank's time to open.
@@ -269,73 +267,74 @@ pub struct TypeRecord {
     pub file_bytes: u64,
     /// Bytes of one rank's segment, types 3 and 4; None: the type has none.
     pub segment_bytes: Option<u64>,
-    /// Hints asked for at open, by key and value.
+    /// Hints requested at open, by key and value.
     pub hints_requested: Vec<(String, String)>,
-    /// Hints the library says are in force after the open.
+    /// Hints in force after the open according to the library.
     pub hints_granted: Vec<(String, String)>,
-    /// With `--verify full`, an untimed pass over everything after the access; None: not done.
+    /// With `--verify full`, verification of all data after the access, not timed; None: not done.
     pub full_verification: Option<Verification>,
 }
 
-/// A pattern measured again in the time that was left. Values are made of the first measurement alone; repeats tell how sure it is.
+/// A repetition of a pattern in the remaining time. Values derive from the first measurement alone; repetitions give their confidence
+/// intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RepeatRecord {
-    /// Which time, from 1; those of one type and access method belong together.
-    pub repeat: u32,
-    /// Share of the calls of the first pass that it was to make, above 0 to 1: less than 1 where the time was short.
-    #[serde(default = "whole")]
+pub struct RepetitionRecord {
+    /// Number of the repetition, from 1; those of one type and access method belong together.
+    pub repetition: u32,
+    /// Planned share of the calls of the first measurement, above 0 to 1: less than 1 if time was short.
+    #[serde(default = "full_share")]
     #[schemars(range(min = 0, max = 1))]
     pub share: f64,
-    /// What was measured: that share of the calls, fewer if it took twice as long or the time was over. Without batches and rounds.
-    pub measured: PatternRecord,
+    /// The measurement: that share of the calls, fewer if it took twice as long or the time elapsed. Without batches and rounds.
+    pub measurement: PatternRecord,
 }
 
-/// Results from before repeats could be cut.
-fn whole() -> f64 {
+/// For results recorded before repetitions could be partial.
+fn full_share() -> f64 {
     1.0
 }
 
-/// Opening and closing of the file(s) of a type for a repeat.
+/// Opening and closing of the file(s) of a type for a repetition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TypeRepeatRecord {
-    /// Which time, from 1.
-    pub repeat: u32,
-    /// What was measured.
-    pub measured: TypeRecord,
+pub struct TypeRepetitionRecord {
+    /// Number of the repetition, from 1.
+    pub repetition: u32,
+    /// The measurement.
+    pub measurement: TypeRecord,
 }
 
-/// The machine and what is used of it. In the files the fields of both stand side by side.
+/// The machine and the resources used. In the files the fields of both are in one object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Hosts, MPI, software.
     #[serde(flatten)]
-    pub machine: Machine,
-    /// I/O layer as far as the library tells (ROMIO, OMPIO).
+    pub machine: MachineRecord,
+    /// I/O layer if the library identifies it (ROMIO, OMPIO).
     pub mpi_io_layer: String,
-    /// Where the files are.
+    /// Storage of the files.
     pub storage: StorageRecord,
     /// Directory of the files.
     pub run_dir: String,
-    /// After this many bytes the data of a rank repeats: 1.8 times its share of the caches, at most 1/16 of its memory.
+    /// Period of the data of a rank: 1.8 times its share of the caches, at most 1/16 of its memory.
     pub period_bytes: u64,
 }
 
 /// One partition as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionRecord {
-    /// Ranks 0 .. ranks-1 take part.
+    /// Number of ranks: 0 .. ranks-1 take part.
     pub ranks: u64,
     /// M_PART in force.
     pub m_part_bytes: u64,
     /// M_PART of the definition, rounded by less than 1 % to be well aligned.
-    pub m_part_wanted_bytes: u64,
+    pub m_part_defined_bytes: u64,
     /// Space share of this partition for one backend; None: unlimited (null backend only).
     pub space_bytes: Option<u64>,
     /// Scheduled time of the partition.
     pub time_seconds: f64,
 }
 
-/// Write rate seen before the run with a small file of its own, to predict the sync of the first patterns.
+/// Write rate measured before the run with a small separate file, to predict the sync of the first patterns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Backend name.
@@ -348,42 +347,42 @@ pub struct Calibration {
     pub sync_seconds: f64,
 }
 
-/// Memory of a rank by kind: planned, and the largest of each that any rank had at the end of a type, with its files open.
+/// Memory of a rank by kind: planned, and the maximum over the ranks at the end of a type, with its files open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankMemoryRecord {
-    /// Planned: its own.
+    /// Planned: own memory.
     pub planned_own_bytes: u64,
-    /// Planned: mapped transfer memory of the other ranks of the host, for two-phase transfers. It is theirs, and there once.
+    /// Planned: mapped transfer buffers of the other ranks of the host, for two-phase transfers. They exist once, at their owners.
     pub planned_neighbours_bytes: u64,
-    /// Planned: files mapped by `mmap`, at most. It is the page cache's.
+    /// Planned: files mapped by `mmap`, at most. They belong to the page cache.
     pub planned_file_bytes: u64,
     /// Private memory (RssAnon).
     pub private_bytes: u64,
-    /// Memory that processes share (RssShmem): transfer memory that several ranks map, its own too, and that of MPI.
+    /// Shared memory (RssShmem): transfer buffers that several ranks map, own ones included, and memory of MPI.
     pub shared_bytes: u64,
-    /// Mapped pages of files, programs and libraries too (RssFile).
+    /// Mapped pages of files, including programs and libraries (RssFile).
     pub file_bytes: u64,
-    /// Each page divided by the processes that map it (Pss); None: not known, or above 4 GiB, where asking takes long.
+    /// Proportional set size (Pss); None if unknown, or above 4 GiB, where the query is slow.
     pub proportional_bytes: Option<u64>,
 }
 
 /// The end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ending {
-    /// How the run ended.
-    pub outcome: Outcome,
-    /// Time from the calibration to the last close, with everything between, verification and bookkeeping too.
+pub struct IoEnding {
+    /// Outcome of the run.
+    pub outcome: RunOutcome,
+    /// Time from the calibration to the last close, including verification and bookkeeping.
     pub real_seconds: f64,
-    /// Of that, reading again what was written: samples, or everything with `--verify full`.
+    /// Of that, reading back written data: samples, or everything with `--verify full`.
     pub full_verify_seconds: f64,
     /// Of that, calibration before the first pattern.
     pub calibrate_seconds: f64,
-    /// Time to remove the files, after everything.
+    /// Time to remove the files, at the end.
     pub cleanup_seconds: f64,
     /// Largest resident memory of a rank (VmHWM).
     pub rank_memory_high_water_bytes: u64,
-    /// Memory per rank the plan said: its own, and what it maps of its neighbours. Where memory is taken back (`memory_taken_back`) the
-    /// first rank of a host has had `touched_bytes` at the start, which it does not count. Results of before `rank_memory`: its own.
+    /// Planned memory per rank: own and mapped from neighbours. With memory ballooning (`memory_ballooning`) the first rank of a host has
+    /// used `touched_bytes` at the start, which are not included. In results without `rank_memory`: own memory.
     pub rank_memory_planned_bytes: u64,
     /// Both by kind; None: not recorded.
     #[serde(default)]
@@ -396,16 +395,16 @@ mod tests {
 
     #[test]
     fn the_time_of_a_pattern_is_the_sum_of_all_its_parts() {
-        let parts = Intervals {
+        let parts = TimeBreakdown {
             view_seconds: 1.0,
-            room_seconds: 2.0,
+            preallocate_seconds: 2.0,
             transfer_seconds: 4.0,
             decide_seconds: 8.0,
             sync_seconds: 16.0,
         };
         assert_eq!(parts.total_seconds(), 31.0);
         let mut sum = parts;
-        sum.add(&Intervals { room_seconds: 3.0, ..parts });
-        assert_eq!((sum.total_seconds(), sum.room_seconds, sum.sync_seconds), (63.0, 5.0, 32.0));
+        sum.add(&TimeBreakdown { preallocate_seconds: 3.0, ..parts });
+        assert_eq!((sum.total_seconds(), sum.preallocate_seconds, sum.sync_seconds), (63.0, 5.0, 32.0));
     }
 }

@@ -1,74 +1,74 @@
-//! A whole run as one record, and as lines of its journal.
+//! A run as one record, and as lines of its journal.
 
 use super::{
-    Calibration, CorruptionRecord, DamageRecord, Ending, FirstWriteTrial, Manifest, PartitionRecord, PatternRecord,
-    QueueCalibration, RepeatRecord, TypeRecord, TypeRepeatRecord, B_EFF_IO,
+    Calibration, CorruptionRecord, FirstWriteTrial, InjectedFaultRecord, IoEnding, Manifest, PartitionRecord,
+    PatternRecord, QueueCalibration, RepetitionRecord, TypeRecord, TypeRepetitionRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
-use crate::frame::records::{run_record, ColdRecord, HarnessCost, PagesRecord, ProbeRecord};
+use crate::frame::records::{run_record, CacheColdRecord, HarnessCost, HugePagesRecord, ProbeRecord};
 
 run_record! {
-    /// Everything about one run.
+    /// The result of one run.
     result RunResult of B_EFF_IO,
     /// One line of the journal.
     line JournalLine,
     start {
-        /// What was asked for.
+        /// Requested configuration.
         config: Config,
         /// Machine and software.
         manifest: Manifest,
-        /// What measuring itself costs, measured at the start.
+        /// Harness overhead, measured at the start.
         harness: HarnessCost,
         /// Partitions as planned.
         partitions: Vec<PartitionRecord>,
     }
     records {
-        /// Whether transfer memory is read from memory and not from caches: one, or none.
+        /// Whether transfer buffers are cache-cold: one, or none.
         #[serde(default)]
-        cold: Vec<ColdRecord> = Cold(ColdRecord),
-        /// How much of it lies in huge pages: one, or none.
+        cache_cold: Vec<CacheColdRecord> = CacheCold(CacheColdRecord),
+        /// Huge pages of the transfer buffers: one, or none.
         #[serde(default)]
-        pages: Vec<PagesRecord> = Pages(PagesRecord),
-        /// Speed of the storage before and after everything that is measured.
+        pages: Vec<HugePagesRecord> = Pages(HugePagesRecord),
+        /// Storage rate before and after all measurements.
         #[serde(default)]
         probes: Vec<ProbeRecord> = Probe(ProbeRecord),
         /// Write rate of each backend before the run.
         calibrations: Vec<Calibration> = Calibration(Calibration),
-        /// Calibration of the queue of `uring` for each direction and chunk size, with every trial.
+        /// Calibration of the queue of `uring` for each direction and chunk size, with all trials.
         #[serde(default, alias = "tunings")]
         queue_calibrations: Vec<QueueCalibration> = #[serde(alias = "tuning")] QueueCalibration(QueueCalibration),
-        /// Two-phase first writes, direct and buffered, tried for each backend that had the choice.
+        /// Trials of direct and buffered two-phase first writes, for each backend with the choice.
         #[serde(default)]
         first_write_trials: Vec<FirstWriteTrial> = FirstWriteTrial(FirstWriteTrial),
         /// One record for each pattern, access method, partition and backend, in the order of measurement.
         patterns: Vec<PatternRecord> = Pattern(Box<PatternRecord>),
         /// Opening and closing of the files of each pattern type.
         types: Vec<TypeRecord> = Type(TypeRecord),
-        /// Patterns measured again in the time that was left, in the order of measurement.
+        /// Repetitions of patterns in the remaining time, in the order of measurement.
         #[serde(default)]
-        repeats: Vec<RepeatRecord> = Repeat(Box<RepeatRecord>),
-        /// Opening and closing of the files for them.
+        repetitions: Vec<RepetitionRecord> = Repetition(Box<RepetitionRecord>),
+        /// Opening and closing of the files for the repetitions.
         #[serde(default)]
-        type_repeats: Vec<TypeRepeatRecord> = TypeRepeat(TypeRepeatRecord),
-        /// Wrong data that was found, place by place.
+        type_repetitions: Vec<TypeRepetitionRecord> = TypeRepetition(TypeRepetitionRecord),
+        /// Corruptions, by location.
         corruptions: Vec<CorruptionRecord> = Corruption(CorruptionRecord),
-        /// Damage that was done on purpose.
+        /// Injected faults.
         #[serde(default)]
-        damages: Vec<DamageRecord> = Damage(DamageRecord),
+        injected_faults: Vec<InjectedFaultRecord> = InjectedFault(InjectedFaultRecord),
     }
-    ending Ending cleaned up in cleanup_seconds,
+    ending IoEnding cleaned up in cleanup_seconds,
 }
 
 impl RunResult {
     fn has_wrong_data(&self) -> bool {
-        let patterns = || self.patterns.iter().chain(self.repeats.iter().map(|r| &r.measured));
-        let types = self.types.iter().chain(self.type_repeats.iter().map(|r| &r.measured));
+        let patterns = || self.patterns.iter().chain(self.repetitions.iter().map(|r| &r.measurement));
+        let types = self.types.iter().chain(self.type_repetitions.iter().map(|r| &r.measurement));
         let mut all = patterns().map(|p| p.verification).chain(types.filter_map(|t| t.full_verification));
         let mut samples = patterns().filter_map(|p| p.sample.as_ref());
         all.any(|v| v.words_wrong > 0) || samples.any(|s| s.words_wrong > 0)
     }
 
-    /// What stands after a pattern that was refused is no pattern that was run: without a call nothing was measured.
+    /// Patterns after a rejected one have no calls, so nothing was measured.
     fn nothing_was_run(&self) -> bool {
         !self.patterns.iter().all(PatternRecord::was_run) && self.patterns.iter().all(|p| p.calls == 0)
     }

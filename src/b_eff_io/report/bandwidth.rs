@@ -1,37 +1,36 @@
-//! The classic table of the paper, rows chunk sizes and columns pattern types, and its panels.
+//! The classic table of the paper (rows: chunk sizes, columns: pattern types), and its panels.
 
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
-use crate::frame::records::Access;
-use crate::frame::report::html::lines::{self, Abscissa, Curve, Look, Point};
-use crate::frame::report::html::scale::Log;
+use crate::frame::records::AccessMethod;
+use crate::frame::report::html::lines::{self, Abscissa, FrameCurve, FramePoint, MarkerStyle};
+use crate::frame::report::html::scale::LogScale;
 use crate::frame::report::html::slug;
-use crate::frame::report::marks::{self, Mark};
-use crate::frame::report::model::{Block, Section};
+use crate::frame::report::marks::{self, QualityMark};
+use crate::frame::report::model::{ReportBlock, ReportSection};
 use crate::frame::report::picture::Picture;
-use crate::frame::report::table::{Cell, Table};
+use crate::frame::report::table::{Table, TableCell};
 use crate::frame::report::text::{count, percent};
-use crate::frame::report::Level;
+use crate::frame::report::DetailLevel;
 use crate::frame::units::format_size;
 use crate::frame::words::rate;
 
-use super::cells::{full, in_words, pattern_cell, type_cell};
-use super::layout::{access_label, chunk_label, classic_pattern, PATTERN_BESIDE_TABLE, ROWS, ROW_BYTES};
-use super::shown::{Shown, Split};
+use super::cells::{full_cell, inline_cell, pattern_cell, type_cell};
+use super::layout::{access_label, chunk_label, classic_pattern, PATTERN_OUTSIDE_TABLE, ROWS, ROW_BYTES};
+use super::partition_view::{PartitionIndex, PartitionView};
 
-/// Further partitions whose panels are folded below.
-const OTHERS: usize = 7;
+const MAX_FOLDED_PARTITIONS: usize = 7;
 
-pub(super) fn section(shown: &Shown, level: Level) -> Section {
+pub(super) fn section(shown: &PartitionView, level: DetailLevel) -> ReportSection {
     let drawn =
-        "Panels are logarithmic and have one scale. Point at a mark for calls, bytes and the share of the sync.";
-    let drawn = if level == Level::Page { drawn } else { "" };
+        "Panels are logarithmic with a common scale. Hover over a mark for calls, bytes and the share of the sync.";
+    let drawn = if level == DetailLevel::Page { drawn } else { "" };
     let only = if let [backend] = shown.backends.as_slice() { format!("{backend}, ") } else { String::new() };
-    Section {
+    ReportSection {
         name: "bandwidth",
-        title: format!("Bandwidth by chunk size, {only}{}", place(shown)),
+        title: format!("Bandwidth by chunk size, {only}{}", partition_label(shown)),
         note: format!(
-            "MB/s of all ranks by the contiguous bytes on disk; +8: eight bytes more, so nothing is aligned. A type total is all bytes of the \
+            "MB/s of all ranks by the contiguous bytes on disk; +8: eight bytes more, hence unaligned. A type total is all bytes of the \
              type / time from open to close, warm-up, fill-up and sync included. {drawn}"
         ),
         blocks: blocks(shown, level),
@@ -39,106 +38,111 @@ pub(super) fn section(shown: &Shown, level: Level) -> Section {
 }
 
 /// `4 ranks, M_PART = 64 MiB`.
-fn place(shown: &Shown) -> String {
+fn partition_label(shown: &PartitionView) -> String {
     let ranks = count(shown.ranks, "rank");
     let Some(partition) = shown.result.partitions.first() else { return ranks };
-    let reduced = if partition.m_part_bytes < partition.m_part_wanted_bytes {
-        format!(" (definition: {})", format_size(partition.m_part_wanted_bytes))
+    let reduced = if partition.m_part_bytes < partition.m_part_defined_bytes {
+        format!(" (definition: {})", format_size(partition.m_part_defined_bytes))
     } else {
         String::new()
     };
     format!("{ranks}, M_PART = {}{reduced}", format_size(partition.m_part_bytes))
 }
 
-/// The panels of the next partitions, folded: a page has no room for all.
-pub(super) fn others(result: &RunResult, split: &Split<'_>, shown: u64) -> Vec<Block> {
+/// A page cannot hold the panels of all partitions.
+pub(super) fn folded_partitions(result: &RunResult, split: &PartitionIndex<'_>, shown: u64) -> Vec<ReportBlock> {
     let others: Vec<u64> = result.partitions.iter().map(|p| p.ranks).filter(|ranks| *ranks != shown).collect();
     let folded = |ranks: &u64| {
-        let other = split.one(*ranks);
-        Block::Folded(format!("The same on {}", place(&other)), blocks(&other, Level::Page))
+        let other = split.partition(*ranks);
+        ReportBlock::Folded(format!("The same on {}", partition_label(&other)), blocks(&other, DetailLevel::Page))
     };
-    let more = others.len().saturating_sub(OTHERS) as u64;
-    let more = (more > 0).then(|| Block::List(vec![format!("{} are not drawn here.", count(more, "more partition"))]));
-    others.iter().take(OTHERS).map(folded).chain(more).collect()
+    let more = others.len().saturating_sub(MAX_FOLDED_PARTITIONS) as u64;
+    let more = (more > 0).then(|| ReportBlock::List(vec![format!("{} are not drawn.", count(more, "more partition"))]));
+    others.iter().take(MAX_FOLDED_PARTITIONS).map(folded).chain(more).collect()
 }
 
-/// A picture for each backend, or the table of it where nothing is drawn.
-fn blocks(shown: &Shown, level: Level) -> Vec<Block> {
-    let curves = |backend: &String| -> Vec<Vec<Curve>> {
-        Access::ALL.map(|access| of_access(shown, backend, access)).into_iter().collect()
+/// A picture for each backend, or its table if nothing is drawn.
+fn blocks(shown: &PartitionView, level: DetailLevel) -> Vec<ReportBlock> {
+    let curves = |backend: &String| -> Vec<Vec<FrameCurve>> {
+        AccessMethod::ALL.map(|access| access_curves(shown, backend, access)).into_iter().collect()
     };
-    let is_drawn = level == Level::Page;
-    let all: Vec<(&String, Vec<Vec<Curve>>)> =
+    let is_drawn = level == DetailLevel::Page;
+    let all: Vec<(&String, Vec<Vec<FrameCurve>>)> =
         shown.backends.iter().map(|b| (b, if is_drawn { curves(b) } else { Vec::new() })).collect();
-    // One legend and one scale for all of them.
-    let drawn: Vec<Curve> = all.iter().flat_map(|(_, panels)| panels.iter().flatten().cloned()).collect();
-    let Some(scale) = Log::around(drawn.iter().flat_map(|c| c.points.iter().map(|p| p.y))) else {
-        return shown.backends.iter().map(|backend| plain(shown, backend)).collect();
+    // A common legend and scale.
+    let drawn: Vec<FrameCurve> = all.iter().flat_map(|(_, panels)| panels.iter().flatten().cloned()).collect();
+    let Some(scale) = LogScale::around(drawn.iter().flat_map(|c| c.points.iter().map(|p| p.y))) else {
+        return shown.backends.iter().map(|backend| table_or_note(shown, backend)).collect();
     };
-    let types = PatternType::ALL.iter().map(|&t| lines::key(t.index(), t.label()));
-    let keys: Vec<_> = types.chain(lines::keys_of_marks(&drawn)).collect();
-    let axis = Abscissa::Names(sizes(shown));
-    let picture = |(backend, panels): (&String, Vec<Vec<Curve>>)| {
-        let frame = |(access, curves): (Access, &Vec<Curve>)| {
+    let types = PatternType::ALL.iter().map(|&t| lines::legend_entry(t.index(), t.label()));
+    let keys: Vec<_> = types.chain(lines::marker_legend(&drawn)).collect();
+    let axis = Abscissa::Names(chunk_labels(shown));
+    let picture = |(backend, panels): (&String, Vec<Vec<FrameCurve>>)| {
+        let frame = |(access, curves): (AccessMethod, &Vec<FrameCurve>)| {
             let said = format!("{backend}, {}: MB/s over chunk sizes", access_label(access));
             lines::frame(access_label(access), said, "MB/s", &axis, scale, curves)
         };
-        Block::Picture(Picture {
+        ReportBlock::Picture(Picture {
             name: format!("{}-{}-ranks-bandwidth", slug(backend), shown.ranks),
             title: backend.clone(),
             keys: keys.clone(),
-            frames: Access::ALL.into_iter().zip(&panels).map(frame).collect(),
+            frames: AccessMethod::ALL.into_iter().zip(&panels).map(frame).collect(),
             table: table(shown, backend),
         })
     };
     all.into_iter().map(picture).collect()
 }
 
-fn plain(shown: &Shown, backend: &str) -> Block {
+fn table_or_note(shown: &PartitionView, backend: &str) -> ReportBlock {
     if shown.result.patterns.iter().any(|p| p.backend == backend) {
-        Block::Table(table(shown, backend))
+        ReportBlock::Table(table(shown, backend))
     } else {
-        Block::List(vec![format!("{backend}: nothing was measured")])
+        ReportBlock::List(vec![format!("{backend}: nothing was measured")])
     }
 }
 
-/// `1k`, `1k+8`, ... and M_PART as it was.
-fn sizes(shown: &Shown) -> Vec<String> {
+/// `1k`, `1k+8`, ... and the M_PART of the run.
+fn chunk_labels(shown: &PartitionView) -> Vec<String> {
     let m_part = shown.result.partitions.first().map_or(0, |p| p.m_part_bytes);
     let label = |bytes: u64| chunk_label(bytes).replace(' ', "").replace(['B', 'b'], "");
     ROW_BYTES.into_iter().chain([m_part]).map(label).collect()
 }
 
-fn of_access(shown: &Shown, backend: &str, access: Access) -> Vec<Curve> {
-    let spot = shown.spot(backend, access);
+fn access_curves(shown: &PartitionView, backend: &str, access: AccessMethod) -> Vec<FrameCurve> {
+    let spot = shown.selector(backend, access);
     let curve = |t: PatternType| {
         let point = |row: usize| {
             let number = classic_pattern(row, t)?;
             let record = spot.record(&shown.result, number)?;
             let cell = pattern_cell(&shown.result, spot, number);
             let y = cell.mb_per_second?;
-            Some(Point { x: row as f64, y, look: look(&cell.marks), said: said(record, &cell) })
+            Some(FramePoint {
+                x: row as f64,
+                y,
+                marker: mark_style(&cell.marks),
+                tooltip: point_description(record, &cell),
+            })
         };
-        Curve { style: t.index(), points: (0..ROWS.len()).filter_map(point).collect() }
+        FrameCurve { style: t.index(), points: (0..ROWS.len()).filter_map(point).collect() }
     };
     PatternType::ALL.into_iter().map(curve).collect()
 }
 
-fn look(marks: &[Mark]) -> Look {
-    if marks.contains(&Mark::Cache) {
-        Look::Cached
-    } else if marks.contains(&Mark::FewCalls) {
-        Look::Few
+fn mark_style(marks: &[QualityMark]) -> MarkerStyle {
+    if marks.contains(&QualityMark::Cache) {
+        MarkerStyle::Cached
+    } else if marks.contains(&QualityMark::FewCalls) {
+        MarkerStyle::Few
     } else {
-        Look::Known
+        MarkerStyle::Known
     }
 }
 
-fn said(record: &PatternRecord, cell: &marks::Cell) -> String {
-    let value = cell.mb_per_second.map(|v| rate(v, cell.known_digits)).unwrap_or_default();
+fn point_description(record: &PatternRecord, cell: &marks::MarkedRate) -> String {
+    let value = cell.mb_per_second.map(|v| rate(v, cell.significant_digits)).unwrap_or_default();
     let sync = record.intervals.sync_seconds / record.seconds();
     let sync = if sync > 0.005 { format!(", sync {}", percent(sync)) } else { String::new() };
-    let marks: Vec<&str> = cell.marks.iter().map(|m| brief(*m)).collect();
+    let marks: Vec<&str> = cell.marks.iter().map(|m| short_meaning(*m)).collect();
     let marks = if marks.is_empty() { String::new() } else { format!("; {}", marks.join("; ")) };
     format!(
         "{}, {}, {}: {value} MB/s; {}, {}{sync}{marks}",
@@ -150,46 +154,47 @@ fn said(record: &PatternRecord, cell: &marks::Cell) -> String {
     )
 }
 
-/// A mark in a word or two; the table behind the picture has the whole meaning.
-fn brief(mark: Mark) -> &'static str {
+/// A mark in a word or two; the table has the full meaning.
+fn short_meaning(mark: QualityMark) -> &'static str {
     match mark {
-        Mark::Wrong => "WRONG DATA",
-        Mark::TimeGuard => "cut",
-        Mark::Space => "ended by space",
-        Mark::ShortTime => "short of time",
-        Mark::FewCalls => "few calls",
-        Mark::Cache => "from cache",
-        Mark::CacheUnknown => "source not known",
-        Mark::Shared => "busy",
+        QualityMark::Wrong => "WRONG DATA",
+        QualityMark::TimeGuard => "cut",
+        QualityMark::Space => "ended by space",
+        QualityMark::ShortTime => "short of time",
+        QualityMark::FewCalls => "few calls",
+        QualityMark::Cache => "from cache",
+        QualityMark::CacheUnknown => "source unknown",
+        QualityMark::Interference => "interference",
         other => other.meaning(),
     }
 }
 
-fn table(shown: &Shown, backend: &str) -> Table {
+fn table(shown: &PartitionView, backend: &str) -> Table {
     let names = PatternType::ALL.map(|t| format!("{}\ntype {t}", t.name()));
     let head = ["access".to_owned(), "chunk".to_owned()].into_iter().chain(names);
     let mut table = Table::new(format!("{backend}, MB/s"), 2, head);
     let result = &shown.result;
     let mut beside = Vec::new();
-    for access in Access::ALL {
-        let spot = shown.spot(backend, access);
-        let row = |name: &str, cells: [Cell; PatternType::COUNT]| {
+    for access in AccessMethod::ALL {
+        let spot = shown.selector(backend, access);
+        let row = |name: &str, cells: [TableCell; PatternType::COUNT]| {
             [access.name().into(), name.into()].into_iter().chain(cells)
         };
-        let extra = pattern_cell(result, spot, PATTERN_BESIDE_TABLE);
+        let extra = pattern_cell(result, spot, PATTERN_OUTSIDE_TABLE);
         table.note_marks(&extra.marks);
-        beside.push(format!("{} {}", access.name(), in_words(&extra)));
-        table.gap();
+        beside.push(format!("{} {}", access.name(), inline_cell(&extra)));
+        table.end_group();
         if spot.records(result).next().is_none() {
             table.row([access.name(), "not measured"]);
             continue;
         }
         for (place, label) in ROWS.iter().enumerate() {
-            let cell =
-                |t| classic_pattern(place, t).map_or_else(Cell::default, |p| full(&pattern_cell(result, spot, p)));
+            let cell = |t| {
+                classic_pattern(place, t).map_or_else(TableCell::default, |p| full_cell(&pattern_cell(result, spot, p)))
+            };
             table.row(row(label, PatternType::ALL.map(cell)));
         }
-        table.row(row("type total", PatternType::ALL.map(|t| full(&type_cell(result, &shown.derived, spot, t)))));
+        table.row(row("type total", PatternType::ALL.map(|t| full_cell(&type_cell(result, &shown.derived, spot, t)))));
     }
-    table.noted(format!("Beside the table: pattern 2 (1 MB chunks, 2 MB per call): {}", beside.join(", ")))
+    table.with_note(format!("Not in the table: pattern 2 (1 MB chunks, 2 MB per call): {}", beside.join(", ")))
 }

@@ -1,28 +1,31 @@
-//! What a result of b_eff_io offers to `compare`: its value, the types with each access method, and every timed pattern.
+//! Quantities of a result of b_eff_io for `compare`: its value, the types with each access method, and every timed pattern.
 
 use super::layout::{ROWS, ROW_BYTES};
 use super::options::FIELDS;
-use crate::b_eff_io::records::{Intervals, PatternRecord, RunResult};
+use crate::b_eff_io::records::{PatternRecord, RunResult, TimeBreakdown};
 use crate::b_eff_io::values::{cache_share, Derived, PatternValue, TypeValue};
-use crate::frame::records::{Access, Record};
+use crate::frame::records::{AccessMethod, JournaledResult};
 use crate::frame::report::facts;
 use crate::frame::units::{format_size, mb_per_second};
-use crate::frame::values::comparable::Unit::MegabytesPerSecond;
-use crate::frame::values::comparable::{Comparable, Fact, Kind, Level, Quantity, Told, NOISE_CACHED, NOISE_DIRECT};
-use crate::frame::values::machine_share::is_shared;
-use crate::frame::values::probe::{self, Verdict};
+use crate::frame::values::comparable::QuantityUnit::MegabytesPerSecond;
+use crate::frame::values::comparable::{
+    ComparableRun, Fact, FactKind, MeasurementContext, Quantity, QuantityLevel, NOISE_CACHED, NOISE_DIRECT,
+};
+use crate::frame::values::interference::is_disturbed;
+use crate::frame::values::storage_drift::{self, DriftVerdict};
 use crate::frame::values::NULL_BACKEND;
 
-/// What there is to compare.
-pub(super) fn comparable(result: &RunResult, derived: &Derived) -> Comparable {
-    let mut quantities = values(result, derived);
-    quantities.extend(derived.types.iter().filter_map(|value| of_type(result, value)));
-    quantities.extend(accesses(result, derived));
-    quantities.extend(result.patterns.iter().zip(&derived.patterns).filter_map(|(p, value)| pattern(result, p, value)));
-    Comparable {
+pub(super) fn comparable(result: &RunResult, derived: &Derived) -> ComparableRun {
+    let mut quantities = release_quantities(result, derived);
+    quantities.extend(derived.types.iter().filter_map(|value| type_quantity(result, value)));
+    quantities.extend(access_quantities(result, derived));
+    quantities.extend(
+        result.patterns.iter().zip(&derived.patterns).filter_map(|(p, value)| pattern_quantity(result, p, value)),
+    );
+    ComparableRun {
         identity: facts::identity(&result.manifest.machine, &result.manifest.run_dir),
         started_utc: result.manifest.machine.started_utc.clone(),
-        troubles: facts::troubles(result.outcome(), &result.errors, result.is_corrupt()),
+        troubles: facts::problems(result.outcome(), &result.errors, result.is_corrupt()),
         is_corrupt: result.is_corrupt(),
         facts: facts(result),
         quantities,
@@ -30,73 +33,73 @@ pub(super) fn comparable(result: &RunResult, derived: &Derived) -> Comparable {
 }
 
 fn facts(result: &RunResult) -> Vec<Fact> {
-    let mut facts = own_facts(result);
-    facts.extend(facts::of_machine(&result.manifest.machine));
-    facts.extend(facts::of_storage(&result.manifest.storage));
-    facts.push(Fact::new(Kind::SetUp, "storage under the run", storage_moved(result)));
+    let mut facts = config_facts(result);
+    facts.extend(facts::machine_facts(&result.manifest.machine));
+    facts.extend(facts::storage_facts(&result.manifest.storage));
+    facts.push(Fact::new(FactKind::SetUp, "storage under the run", storage_drift(result)));
     facts
 }
 
-/// Those that are no facts of the machine and of the storage.
-pub(super) fn own_facts(result: &RunResult) -> Vec<Fact> {
+/// Facts that do not concern the machine and the storage.
+pub(super) fn config_facts(result: &RunResult) -> Vec<Fact> {
     let list = |value: &dyn Fn(&crate::b_eff_io::records::PartitionRecord) -> String| {
         result.partitions.iter().map(value).collect::<Vec<_>>().join(", ")
     };
     let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));
-    let mut facts = facts::of_config(&result.config, &FIELDS);
-    facts.push(Fact::new(Kind::Definition, "partitions (ranks)", list(&|p| p.ranks.to_string())));
-    facts.push(Fact::new(Kind::Definition, "M_PART", list(&|p| format_size(p.m_part_bytes))));
-    facts.push(Fact::new(Kind::SetUp, "hints", facts::of_hints(hints)));
-    facts.push(Fact::new(Kind::SetUp, "MPI-IO layer", result.manifest.mpi_io_layer.clone()));
+    let mut facts = facts::config_facts(&result.config, &FIELDS);
+    facts.push(Fact::new(FactKind::Definition, "partitions (ranks)", list(&|p| p.ranks.to_string())));
+    facts.push(Fact::new(FactKind::Definition, "M_PART", list(&|p| format_size(p.m_part_bytes))));
+    facts.push(Fact::new(FactKind::SetUp, "hints", facts::hints_text(hints)));
+    facts.push(Fact::new(FactKind::SetUp, "MPI-IO layer", result.manifest.mpi_io_layer.clone()));
     facts
 }
 
-/// What the probes of both ends say. Words without figures: these differ from run to run.
-fn storage_moved(result: &RunResult) -> String {
-    let moves = probe::moves(&result.probes);
-    let has = |verdict: Verdict| moves.iter().any(|m| m.verdict == verdict);
+/// Describes the storage drift without numbers, which differ from run to run.
+fn storage_drift(result: &RunResult) -> String {
+    let moves = storage_drift::drift_by_direction(&result.probes);
+    let has = |verdict: DriftVerdict| moves.iter().any(|m| m.verdict == verdict);
     match () {
-        () if moves.is_empty() => "not known",
-        () if has(Verdict::Changed) => "changed by more than 10 %",
-        () if has(Verdict::NotDecided) => "steadiness not decided",
+        () if moves.is_empty() => "unknown",
+        () if has(DriftVerdict::Changed) => "changed by more than 10 %",
+        () if has(DriftVerdict::NotDecided) => "steadiness not decided",
         () => "steady within 10 %",
     }
     .into()
 }
 
-/// The value of each backend by the definition of the run.
-fn values(result: &RunResult, derived: &Derived) -> Vec<Quantity> {
+/// By the definition of the run.
+fn release_quantities(result: &RunResult, derived: &Derived) -> Vec<Quantity> {
     let release = result.config.release;
     let value = |system: &crate::b_eff_io::values::SystemValue| {
         let value = super::values::value(&system.values, release);
-        let noise = noise(result, |p| p.backend == system.backend);
+        let noise = largest_noise(result, |p| p.backend == system.backend);
         let name = format!("b_eff_io (release {})", release.name());
-        let quantity = Quantity::new(Level::Value, name, "", MegabytesPerSecond, value?);
-        Some(Quantity { backend: system.backend.clone(), ..quantity }.noisy(noise))
+        let quantity = Quantity::new(QuantityLevel::Value, name, "", MegabytesPerSecond, value?);
+        Some(Quantity { backend: system.backend.clone(), ..quantity }.with_noise(noise))
     };
     derived.systems.iter().filter_map(value).collect()
 }
 
-/// The weighted mean of each access method.
-fn accesses(result: &RunResult, derived: &Derived) -> Vec<Quantity> {
+fn access_quantities(result: &RunResult, derived: &Derived) -> Vec<Quantity> {
     let mut all = Vec::new();
     for partition in &derived.partitions {
-        for (access, value) in Access::ALL.into_iter().zip(partition.access_mb_per_second) {
+        for (access, value) in AccessMethod::ALL.into_iter().zip(partition.access_mb_per_second) {
             let Some(value) = value else { continue };
             let is_own =
                 |p: &PatternRecord| p.backend == partition.backend && p.ranks == partition.ranks && p.access == access;
-            let quantity = Quantity::new(Level::Group, access.name(), "mean", MegabytesPerSecond, value);
+            let quantity = Quantity::new(QuantityLevel::Group, access.name(), "mean", MegabytesPerSecond, value);
             let own: Vec<&PatternRecord> = result.patterns.iter().filter(|p| is_own(p)).collect();
-            let told = Told { shares: shares(&own, 0.0, 0.0), ..Told::default() };
-            let quantity = quantity.of(&partition.backend, partition.ranks).noisy(noise(result, is_own));
-            all.push(Quantity { told, ..quantity });
+            let conditions =
+                MeasurementContext { shares: time_shares(&own, 0.0, 0.0), ..MeasurementContext::default() };
+            let quantity =
+                quantity.with_backend(&partition.backend, partition.ranks).with_noise(largest_noise(result, is_own));
+            all.push(Quantity { context: conditions, ..quantity });
         }
     }
     all
 }
 
-/// A whole type.
-fn of_type(result: &RunResult, value: &TypeValue) -> Option<Quantity> {
+fn type_quantity(result: &RunResult, value: &TypeValue) -> Option<Quantity> {
     let rate = value.mb_per_second.filter(|_| value.complete && value.backend != NULL_BACKEND)?;
     let is_own = |p: &PatternRecord| {
         p.backend == value.backend
@@ -113,35 +116,38 @@ fn of_type(result: &RunResult, value: &TypeValue) -> Option<Quantity> {
     });
     let (open, close) = files.fold((0.0, 0.0), |(o, c), t| (o + t.open_seconds, c + t.close_seconds));
     let quantity =
-        Quantity::new(Level::Group, value.access.name(), value.pattern_type.name(), MegabytesPerSecond, rate);
-    let told = Told { shares: shares(&own, open, close), ..Told::default() };
-    Some(Quantity { told, ..quantity.of(&value.backend, value.ranks).noisy(noise(result, is_own)) })
+        Quantity::new(QuantityLevel::Group, value.access.name(), value.pattern_type.name(), MegabytesPerSecond, rate);
+    let conditions = MeasurementContext { shares: time_shares(&own, open, close), ..MeasurementContext::default() };
+    Some(Quantity {
+        context: conditions,
+        ..quantity.with_backend(&value.backend, value.ranks).with_noise(largest_noise(result, is_own))
+    })
 }
 
-/// A pattern that has its time; warm-up and fill-up are single calls.
-fn pattern(result: &RunResult, p: &PatternRecord, value: &PatternValue) -> Option<Quantity> {
+/// Rate of a timed pattern; warm-up and fill-up are single calls.
+fn pattern_quantity(result: &RunResult, p: &PatternRecord, value: &PatternValue) -> Option<Quantity> {
     let rate = value.mb_per_second.filter(|_| p.time_units > 0 && p.backend != NULL_BACKEND)?;
-    let column = format!("{}, {}, pattern {}", chunk(p), p.pattern_type.name(), p.pattern);
-    let quantity = Quantity::new(Level::Detail, p.access.name(), column, MegabytesPerSecond, rate);
-    let quantity = quantity.of(&p.backend, p.ranks).noisy(noise_of(p));
+    let column = format!("{}, {}, pattern {}", row_label(p), p.pattern_type.name(), p.pattern);
+    let quantity = Quantity::new(QuantityLevel::Detail, p.access.name(), column, MegabytesPerSecond, rate);
+    let quantity = quantity.with_backend(&p.backend, p.ranks).with_noise(pattern_noise(p));
     let rounds = p.rounds.iter().filter_map(|round| mb_per_second(round.moved_bytes, round.seconds)).collect();
     let mut facts = vec![
         ("calls".to_owned(), p.strategy.clone()),
-        ("direct I/O".to_owned(), p.direct.map_or("not known", |d| if d { "yes" } else { "no" }).to_owned()),
+        ("direct I/O".to_owned(), p.direct.map_or("unknown", |d| if d { "yes" } else { "no" }).to_owned()),
     ];
     facts.extend(p.hints_granted.iter().map(|(key, value)| (format!("hint {key}"), value.clone())));
-    let told = Told {
-        shares: shares(&[p], 0.0, 0.0),
+    let conditions = MeasurementContext {
+        shares: time_shares(&[p], 0.0, 0.0),
         cache_share: cache_share(result, p),
         few_calls: value.few_calls,
-        busy: is_shared(&p.machine),
+        has_interference: is_disturbed(&p.interference),
         facts,
     };
-    Some(Quantity { rounds, told, ..quantity })
+    Some(Quantity { rounds, context: conditions, ..quantity })
 }
 
-/// `1 kB+8`; what is none of the six sizes is M_PART.
-fn chunk(p: &PatternRecord) -> &'static str {
+/// Row label, e.g. `1 kB+8`; sizes other than the six fixed ones are M_PART.
+fn row_label(p: &PatternRecord) -> &'static str {
     let row = ROW_BYTES.iter().position(|bytes| *bytes == p.chunk_bytes).unwrap_or(ROW_BYTES.len());
     match ROWS.get(row) {
         Some(_) if p.call_bytes == 2 * ROW_BYTES[4] && p.chunk_bytes == ROW_BYTES[4] => "1 MB of 2 MB",
@@ -150,7 +156,7 @@ fn chunk(p: &PatternRecord) -> &'static str {
     }
 }
 
-fn noise_of(p: &PatternRecord) -> f64 {
+fn pattern_noise(p: &PatternRecord) -> f64 {
     if p.direct == Some(true) {
         NOISE_DIRECT
     } else {
@@ -158,20 +164,18 @@ fn noise_of(p: &PatternRecord) -> f64 {
     }
 }
 
-/// That of the noisiest of them.
-fn noise(result: &RunResult, is_own: impl Fn(&PatternRecord) -> bool) -> f64 {
-    result.patterns.iter().filter(|p| is_own(p)).map(noise_of).fold(NOISE_DIRECT, f64::max)
+fn largest_noise(result: &RunResult, is_own: impl Fn(&PatternRecord) -> bool) -> f64 {
+    result.patterns.iter().filter(|p| is_own(p)).map(pattern_noise).fold(NOISE_DIRECT, f64::max)
 }
 
-/// Where their time went.
-fn shares(own: &[&PatternRecord], open_seconds: f64, close_seconds: f64) -> Vec<(&'static str, f64)> {
-    let mut sum = Intervals::default();
+fn time_shares(own: &[&PatternRecord], open_seconds: f64, close_seconds: f64) -> Vec<(&'static str, f64)> {
+    let mut sum = TimeBreakdown::default();
     own.iter().for_each(|p| sum.add(&p.intervals));
     let total = sum.total_seconds() + open_seconds + close_seconds;
     let parts = [
         ("open", open_seconds),
         ("view", sum.view_seconds),
-        ("room", sum.room_seconds),
+        ("preallocate", sum.preallocate_seconds),
         ("transfer", sum.transfer_seconds),
         ("decide", sum.decide_seconds),
         ("sync", sum.sync_seconds),

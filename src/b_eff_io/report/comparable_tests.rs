@@ -1,11 +1,11 @@
 use super::*;
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::derive;
-use crate::frame::report::checks::assert_all_fields_are_known;
+use crate::frame::report::checks::assert_all_config_fields_are_listed;
 
 #[test]
 fn every_field_of_the_configuration_has_its_meaning() {
-    assert_all_fields_are_known(&fixtures::complete().config, &FIELDS);
+    assert_all_config_fields_are_listed(&fixtures::complete().config, &FIELDS);
 }
 
 #[test]
@@ -13,20 +13,23 @@ fn value_types_and_patterns_are_offered() {
     let result = fixtures::complete();
     let derived = derive(&result);
     let offered = comparable(&result, &derived);
-    let number = |level: Level| offered.quantities.iter().filter(|q| q.level == level).count();
+    let number = |level: QuantityLevel| offered.quantities.iter().filter(|q| q.level == level).count();
     let of_sides = 2 * 2;
-    assert_eq!(number(Level::Value), 2, "a value for each backend");
-    assert_eq!(number(Level::Group), of_sides * 3 * 6, "five types and their mean");
+    assert_eq!(number(QuantityLevel::Value), 2, "a value for each backend");
+    assert_eq!(number(QuantityLevel::Group), of_sides * 3 * 6, "five types and their mean");
     let timed = result.patterns.iter().filter(|p| p.time_units > 0).count();
-    assert_eq!(number(Level::Detail), timed);
+    assert_eq!(number(QuantityLevel::Detail), timed);
     for quantity in &offered.quantities {
-        let shares: f64 = quantity.told.shares.iter().map(|(_, share)| share).sum();
-        assert!(quantity.told.shares.is_empty() || (shares - 1.0).abs() < 1e-9, "{quantity:?}");
+        let shares: f64 = quantity.context.shares.iter().map(|(_, share)| share).sum();
+        assert!(quantity.context.shares.is_empty() || (shares - 1.0).abs() < 1e-9, "{quantity:?}");
         assert!(quantity.value > 0.0 && quantity.noise >= 1.0, "{quantity:?}");
     }
-    let cached =
-        offered.quantities.iter().find(|q| q.ranks == 4 && q.row == "read" && q.level == Level::Detail).unwrap();
-    assert_eq!(cached.told.cache_share, Some(0.75));
+    let cached = offered
+        .quantities
+        .iter()
+        .find(|q| q.ranks == 4 && q.row == "read" && q.level == QuantityLevel::Detail)
+        .unwrap();
+    assert_eq!(cached.context.cache_share, Some(0.75));
 }
 
 #[test]
@@ -50,7 +53,7 @@ fn a_run_that_ended_early_offers_what_it_has() {
     let result = fixtures::interrupted();
     let offered = comparable(&result, &derive(&result));
     assert_eq!(offered.troubles, ["it was interrupted"]);
-    assert!(offered.quantities.iter().all(|q| q.level != Level::Value) && !offered.quantities.is_empty());
+    assert!(offered.quantities.iter().all(|q| q.level != QuantityLevel::Value) && !offered.quantities.is_empty());
     let failed = fixtures::failed();
     assert!(comparable(&failed, &derive(&failed)).is_corrupt);
 }

@@ -2,56 +2,54 @@
 
 use beff_statistics::bootstrap::Ratio;
 
-use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
-use crate::b_eff_io::values::ladder::PatternRung;
+use crate::b_eff_io::records::{PatternRecord, RunResult, StopReason};
+use crate::b_eff_io::values::ladder::PatternComparison;
 use crate::b_eff_io::values::{
-    cache_share, known_digits, rate, taken_seconds, Derived, PatternInterval, TypeValue, ValueInterval,
+    cache_share, deducted_seconds, known_digits, rate, Derived, PatternInterval, TypeValue, ValueInterval,
 };
-use crate::frame::records::{DeviceTraffic, LatencyRecord, MachineShare};
-use crate::frame::report::csv::{table, Cell, Column, Origin};
+use crate::frame::records::{DeviceTraffic, InterferenceRecord, LatencyRecord};
+use crate::frame::report::csv::{csv_table, Column, CsvCell, RunColumns};
 use crate::frame::report::marks::letters;
 
 use super::cells::pattern_marks;
 use super::layout;
-use super::layout::Spot;
+use super::layout::RecordSelector;
 use super::values::value;
 
-/// What a row is made of.
-struct Row<'a> {
+struct PatternCsvRow<'a> {
     result: &'a RunResult,
     record: &'a PatternRecord,
-    rung: Option<&'a PatternRung>,
+    comparison: Option<&'a PatternComparison>,
     device: Option<DeviceTraffic>,
-    again: Option<&'a PatternInterval>,
-    /// Its type, and MB/s of b_eff_io by the definition of the run; their intervals.
-    of_type: (Option<&'a TypeValue>, Option<&'a ValueInterval>),
-    b_eff_io: (Option<f64>, Option<&'a ValueInterval>),
+    interval: Option<&'a PatternInterval>,
+    /// Value of its type, and MB/s of b_eff_io by the definition of the run, with their intervals.
+    type_value: (Option<&'a TypeValue>, Option<&'a ValueInterval>),
+    release_value: (Option<f64>, Option<&'a ValueInterval>),
 }
 
-impl Row<'_> {
+impl PatternCsvRow<'_> {
     fn ratio(&self) -> Option<Ratio> {
-        self.rung.and_then(|rung| rung.ratio)
+        self.comparison.and_then(|rung| rung.ratio)
     }
 
-    fn device(&self, number: fn(&DeviceTraffic) -> u64) -> Cell<'_> {
+    fn device(&self, number: fn(&DeviceTraffic) -> u64) -> CsvCell<'_> {
         self.device.as_ref().map(number).into()
     }
 
-    fn machine(&self, number: fn(&MachineShare) -> f64) -> Cell<'_> {
-        self.record.machine.as_ref().map(number).into()
+    fn machine(&self, number: fn(&InterferenceRecord) -> f64) -> CsvCell<'_> {
+        self.record.interference.as_ref().map(number).into()
     }
 
-    fn latency(&self, number: fn(&LatencyRecord) -> u64) -> Cell<'_> {
+    fn latency(&self, number: fn(&LatencyRecord) -> u64) -> CsvCell<'_> {
         self.record.latency.as_ref().map(number).into()
     }
 }
 
-fn columns<'r>() -> Vec<Column<Row<'r>>> {
-    measured().into_iter().chain(evidence()).chain(surroundings()).collect()
+fn columns<'r>() -> Vec<Column<PatternCsvRow<'r>>> {
+    measurement_columns().into_iter().chain(evidence_columns()).chain(context_columns()).collect()
 }
 
-/// What was run, how long it took, and what it gave.
-fn measured<'r>() -> [Column<Row<'r>>; 30] {
+fn measurement_columns<'r>() -> [Column<PatternCsvRow<'r>>; 30] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -68,29 +66,28 @@ fn measured<'r>() -> [Column<Row<'r>>; 30] {
         ("budget_seconds", |r| r.record.budget_seconds.into()),
         ("seconds", |r| r.record.seconds().into()),
         ("view_seconds", |r| r.record.intervals.view_seconds.into()),
-        ("room_seconds", |r| r.record.intervals.room_seconds.into()),
+        ("preallocate_seconds", |r| r.record.intervals.preallocate_seconds.into()),
         ("transfer_seconds", |r| r.record.intervals.transfer_seconds.into()),
         ("decide_seconds", |r| r.record.intervals.decide_seconds.into()),
         ("decision_cost_seconds", |r| r.record.decision_cost_seconds.into()),
-        ("held_up_seconds", |r| r.record.held_up_seconds.into()),
+        ("imbalance_seconds", |r| r.record.imbalance_seconds.into()),
         ("sync_seconds", |r| r.record.intervals.sync_seconds.into()),
         ("mb_per_second", |r| rate(r.record).into()),
         ("rounds", |r| (r.record.rounds.len() as u64).into()),
-        ("best_backend", |r| r.rung.and_then(|rung| rung.best.as_deref()).into()),
+        ("best_backend", |r| r.comparison.and_then(|rung| rung.best.as_deref()).into()),
         ("ratio_to_best", |r| r.ratio().map(|ratio| ratio.value).into()),
         ("ratio_low", |r| r.ratio().and_then(|ratio| ratio.interval).map(|i| i.low).into()),
         ("ratio_high", |r| r.ratio().and_then(|ratio| ratio.interval).map(|i| i.high).into()),
         ("equal_to_best", |r| r.ratio().and_then(|ratio| ratio.equal).into()),
-        ("ended", |r| ended_name(&r.record.ended).into()),
+        ("ended", |r| stop_reason_name(&r.record.ended).into()),
         ("not_run_reason", |r| match &r.record.ended {
-            Ended::NotRun(reason) => reason.into(),
+            StopReason::NotRun(reason) => reason.into(),
             _ => "".into(),
         }),
     ]
 }
 
-/// What was checked, and where the bytes went.
-fn evidence<'r>() -> [Column<Row<'r>>; 23] {
+fn evidence_columns<'r>() -> [Column<PatternCsvRow<'r>>; 23] {
     [
         ("words_checked", |r| r.record.verification.words_checked.into()),
         ("words_wrong", |r| r.record.verification.words_wrong.into()),
@@ -118,16 +115,16 @@ fn evidence<'r>() -> [Column<Row<'r>>; 23] {
     ]
 }
 
-/// What the machine did meanwhile; repetitions; the values that the pattern is a part of.
-fn surroundings<'r>() -> [Column<Row<'r>>; 29] {
+/// Interference; repetitions; the values that contain the pattern.
+fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 29] {
     [
         ("machine_cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
         ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
-        ("others_seconds", |r| r.machine(|m| m.others_seconds)),
-        ("waited_seconds", |r| r.record.machine.as_ref().and_then(|m| m.waited_seconds).into()),
-        ("involuntary_switches", |r| r.record.machine.as_ref().map(|m| m.involuntary_switches).into()),
-        ("taken_seconds", |r| taken_seconds(r.record).into()),
-        ("known_digits", |r| known_digits(r.record).into()),
+        ("other_process_seconds", |r| r.machine(|m| m.other_process_seconds)),
+        ("run_queue_wait_seconds", |r| r.record.interference.as_ref().and_then(|m| m.run_queue_wait_seconds).into()),
+        ("involuntary_switches", |r| r.record.interference.as_ref().map(|m| m.involuntary_switches).into()),
+        ("deducted_seconds", |r| deducted_seconds(r.record).into()),
+        ("significant_digits", |r| known_digits(r.record).into()),
         ("sample_bytes", |r| r.record.sample.as_ref().map(|s| s.bytes).into()),
         ("sample_of_bytes", |r| r.record.sample.as_ref().map(|s| s.of_bytes).into()),
         ("sample_past_cache_bytes", |r| r.record.sample.as_ref().map(|s| s.past_cache_bytes).into()),
@@ -136,37 +133,37 @@ fn surroundings<'r>() -> [Column<Row<'r>>; 29] {
         ("submissions_registered", |r| r.record.submissions.map(|s| s.registered).into()),
         ("submissions_plain", |r| r.record.submissions.map(|s| s.plain).into()),
         ("uring_workers", |r| r.record.submissions.map(|s| s.workers).into()),
-        ("buffers", |r| Cell::word(r.result.config.buffers)),
+        ("buffers", |r| CsvCell::word(r.result.config.buffers)),
         ("uring_worker_cpu_seconds", |r| r.record.submissions.map(|s| s.worker_cpu_seconds).into()),
-        ("measured", |r| r.again.map_or(u64::from(r.record.calls > 0), |again| again.measured).into()),
-        ("low_mb_per_second", |r| r.again.and_then(|again| again.low).into()),
-        ("high_mb_per_second", |r| r.again.and_then(|again| again.high).into()),
-        ("repeats_mb_per_second", |r| r.again.map(|again| again.repeats_mb_per_second).into()),
-        ("repeats_differ", |r| r.again.map(|again| again.differs).into()),
-        ("type_complete", |r| r.of_type.0.map(|t| t.complete).into()),
-        ("type_mb_per_second", |r| r.of_type.0.and_then(|t| t.mb_per_second).into()),
-        ("type_low_mb_per_second", |r| r.of_type.1.map(|i| i.low).into()),
-        ("type_high_mb_per_second", |r| r.of_type.1.map(|i| i.high).into()),
-        ("b_eff_io_mb_per_second", |r| r.b_eff_io.0.into()),
-        ("b_eff_io_low_mb_per_second", |r| r.b_eff_io.1.map(|i| i.low).into()),
-        ("b_eff_io_high_mb_per_second", |r| r.b_eff_io.1.map(|i| i.high).into()),
+        ("measurements", |r| r.interval.map_or(u64::from(r.record.calls > 0), |again| again.measurements).into()),
+        ("low_mb_per_second", |r| r.interval.and_then(|again| again.low).into()),
+        ("high_mb_per_second", |r| r.interval.and_then(|again| again.high).into()),
+        ("repetitions_mb_per_second", |r| r.interval.map(|again| again.repetitions_mb_per_second).into()),
+        ("repeats_differ", |r| r.interval.map(|again| again.differs).into()),
+        ("type_complete", |r| r.type_value.0.map(|t| t.complete).into()),
+        ("type_mb_per_second", |r| r.type_value.0.and_then(|t| t.mb_per_second).into()),
+        ("type_low_mb_per_second", |r| r.type_value.1.map(|i| i.low).into()),
+        ("type_high_mb_per_second", |r| r.type_value.1.map(|i| i.high).into()),
+        ("b_eff_io_mb_per_second", |r| r.release_value.0.into()),
+        ("b_eff_io_low_mb_per_second", |r| r.release_value.1.map(|i| i.low).into()),
+        ("b_eff_io_high_mb_per_second", |r| r.release_value.1.map(|i| i.high).into()),
     ]
 }
 
-/// The end of a pattern in one word, the same as in the JSON document.
-fn ended_name(ended: &Ended) -> &'static str {
+/// Why a pattern ended, in the word of the JSON document.
+fn stop_reason_name(ended: &StopReason) -> &'static str {
     match ended {
-        Ended::Time => "time",
-        Ended::Count => "count",
-        Ended::Space => "space",
-        Ended::TimeGuard => "time_guard",
-        Ended::Interrupted => "interrupted",
-        Ended::Error => "error",
-        Ended::NotRun(_) => "not_run",
+        StopReason::Time => "time",
+        StopReason::Count => "count",
+        StopReason::Space => "space",
+        StopReason::TimeGuard => "time_guard",
+        StopReason::Interrupted => "interrupted",
+        StopReason::Error => "error",
+        StopReason::NotRun(_) => "not_run",
     }
 }
 
-fn of_type<'a>(derived: &'a Derived, record: &PatternRecord) -> (Option<&'a TypeValue>, Option<&'a ValueInterval>) {
+fn type_value<'a>(derived: &'a Derived, record: &PatternRecord) -> (Option<&'a TypeValue>, Option<&'a ValueInterval>) {
     let PatternRecord { ref backend, ranks, access, pattern_type, .. } = *record;
     let is_it = |t: &&TypeValue| {
         t.backend == *backend && t.ranks == ranks && t.access == access && t.pattern_type == pattern_type
@@ -174,7 +171,7 @@ fn of_type<'a>(derived: &'a Derived, record: &PatternRecord) -> (Option<&'a Type
     (derived.types.iter().find(is_it), derived.intervals.of_type(backend, ranks, access, pattern_type))
 }
 
-fn b_eff_io<'a>(
+fn release_value<'a>(
     result: &RunResult,
     derived: &'a Derived,
     record: &PatternRecord,
@@ -187,22 +184,22 @@ fn b_eff_io<'a>(
 /// The table as UTF-8 bytes.
 ///
 /// # Errors
-/// What the csv writer reports.
+/// Errors of the CSV writer.
 pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Error> {
     let again = derived.intervals.by_pattern();
-    let row = |record| Row {
+    let row = |record| PatternCsvRow {
         result,
         record,
-        rung: Spot::of(record).rung(derived, record.pattern),
+        comparison: RecordSelector::of(record).pattern_comparison(derived, record.pattern),
         device: layout::mounted_device(&record.evidence),
-        again: again.get(&(record.backend.as_str(), record.ranks, record.access, record.pattern)).copied(),
-        of_type: of_type(derived, record),
-        b_eff_io: b_eff_io(result, derived, record),
+        interval: again.get(&(record.backend.as_str(), record.ranks, record.access, record.pattern)).copied(),
+        type_value: type_value(derived, record),
+        release_value: release_value(result, derived, record),
     };
     let machine = &result.manifest.machine;
     let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));
-    let origin = Origin::new(machine, result.config.out.as_deref(), &result.manifest.run_dir).with_hints(hints);
-    table(&origin, &columns(), result.patterns.iter().map(row))
+    let origin = RunColumns::new(machine, result.config.out.as_deref(), &result.manifest.run_dir).with_hints(hints);
+    csv_table(&origin, &columns(), result.patterns.iter().map(row))
 }
 
 #[cfg(test)]
@@ -211,8 +208,8 @@ mod tests {
     use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::report::fixtures;
     use crate::b_eff_io::values::derive;
-    use crate::frame::records::Access;
-    use crate::frame::report::csv::read;
+    use crate::frame::records::AccessMethod;
+    use crate::frame::report::csv::read_csv;
 
     #[test]
     fn golden_table() {
@@ -230,7 +227,7 @@ mod tests {
         line.split(',').map(shown).collect::<Vec<_>>().join(",")
     }
 
-    /// The first patterns of each backend and access method: rounds, ratios, evidence and latencies.
+    /// First patterns of each backend and access method: rounds, ratios, evidence and latencies.
     #[test]
     fn golden_rows_of_several_backends() {
         let mut result = fixtures::ladder();
@@ -242,15 +239,15 @@ mod tests {
         insta::assert_snapshot!("ladder.csv", text);
     }
 
-    /// Of patterns, their types and b_eff_io, as in the JSON document.
+    /// Intervals of patterns, their types and b_eff_io, as in the JSON document.
     #[test]
     fn intervals_stand_in_all_rows() {
         let result = fixtures::repeated();
         let derived = derive(&result);
-        let (column, lines) = read(&rows(&result, &derived).unwrap());
+        let (column, lines) = read_csv(&rows(&result, &derived).unwrap());
         let number = |text: &str| text.parse::<f64>().ok();
         let whole = derived.intervals.value("mpiio", 2).unwrap();
-        let first_writes = |i: &&PatternInterval| i.access == Access::Write;
+        let first_writes = |i: &&PatternInterval| i.access == AccessMethod::Write;
         assert!(derived.intervals.patterns.iter().filter(first_writes).all(|i| i.low.is_none()), "measured twice");
         assert_eq!(lines.len(), result.patterns.len());
         for (row, record) in lines.iter().zip(&result.patterns) {
@@ -273,7 +270,7 @@ mod tests {
     #[test]
     fn a_reader_gets_back_what_was_measured() {
         let result = fixtures::complete();
-        let (column, lines) = read(&rows(&result, &derive(&result)).unwrap());
+        let (column, lines) = read_csv(&rows(&result, &derive(&result)).unwrap());
         assert_eq!(lines.len(), result.patterns.len());
         for (row, record) in lines.iter().zip(&result.patterns) {
             assert_eq!(row[column("moved_bytes")].parse::<u64>().unwrap(), record.moved_bytes);

@@ -1,72 +1,71 @@
-//! A line for each pattern and access method: size, calls, time and where the time went.
+//! A line for each pattern and access method: size, calls, time and its parts.
 
 use std::collections::HashMap;
 
 use crate::b_eff_io::config::RepeatPolicy;
-use crate::b_eff_io::records::{Ended, PatternRecord, SubmissionRecord, TypeRecord};
-use crate::b_eff_io::values::{known_digits, rate, taken_seconds, PatternInterval};
-use crate::frame::records::Access;
-use crate::frame::report::marks::{Mark, Notes};
-use crate::frame::report::model::{Block, Pair, Section};
-use crate::frame::report::table::{Cell, Table};
-use crate::frame::report::text::{count, fit, fit_known};
+use crate::b_eff_io::records::{PatternRecord, StopReason, SubmissionRecord, TypeRecord};
+use crate::b_eff_io::values::{deducted_seconds, known_digits, rate, PatternInterval};
+use crate::frame::records::AccessMethod;
+use crate::frame::report::marks::{Footnotes, QualityMark};
+use crate::frame::report::model::{LabelledText, ReportBlock, ReportSection};
+use crate::frame::report::table::{Table, TableCell};
+use crate::frame::report::text::{count, fit, fit_significant};
 use crate::frame::units::{format_seconds, format_size};
-use crate::frame::words::{or_none, NONE};
+use crate::frame::words::{or_hyphen, NO_VALUE};
 
 use super::cells::pattern_marks;
-use super::layout::{chunk_label, Spot};
-use super::shown::Shown;
+use super::layout::{chunk_label, RecordSelector};
+use super::partition_view::PartitionView;
 
-/// Time taken from a pattern is shown from this share of its scheduled time on.
-const LEAST_TAKEN: f64 = 0.001;
+/// Smallest share of the scheduled time whose deduction is listed.
+const MIN_DEDUCTED_SHARE: f64 = 0.001;
 
 const HEAD: [&str; 17] = [
-    "no", "ty", "l", "L", "U", "calls", "bytes", "sched\ns", "real\ns", "MB/s", "v%", "r%", "t%", "d%", "s%", "end",
+    "no", "ty", "l", "L", "U", "calls", "bytes", "sched\ns", "real\ns", "MB/s", "v%", "p%", "t%", "d%", "s%", "end",
     "how",
 ];
 
-/// What was measured again on a partition.
-type Again<'a> = HashMap<(Access, u8), &'a PatternInterval>;
+type IntervalsByPattern<'a> = HashMap<(AccessMethod, u8), &'a PatternInterval>;
 
-/// None where nothing was measured.
-pub(super) fn section(shown: &Shown, backend: &str) -> Option<Section> {
-    let mut notes = Notes::default();
+/// None if nothing was measured.
+pub(super) fn section(shown: &PartitionView, backend: &str) -> Option<ReportSection> {
+    let mut notes = Footnotes::default();
     let repeated = shown.derived.intervals.patterns.iter().filter(|i| i.backend == backend);
-    let again: Again<'_> = repeated.map(|i| ((i.access, i.pattern), i)).collect();
+    let again: IntervalsByPattern<'_> = repeated.map(|i| ((i.access, i.pattern), i)).collect();
     let mut blocks = Vec::new();
-    for access in Access::ALL {
-        let spot = shown.spot(backend, access);
-        let rows: Vec<[Cell; 17]> = spot.records(&shown.result).map(|r| row(shown, r, &mut notes)).collect();
+    for access in AccessMethod::ALL {
+        let spot = shown.selector(backend, access);
+        let rows: Vec<[TableCell; 17]> = spot.records(&shown.result).map(|r| row(shown, r, &mut notes)).collect();
         if !rows.is_empty() {
-            blocks.push(Block::Table(Table::new(access.name(), 2, HEAD).with(rows)));
-            blocks.push(Block::Pairs(beside(shown, spot, &again)));
+            blocks.push(ReportBlock::Table(Table::new(access.name(), 2, HEAD).with_rows(rows)));
+            blocks.push(ReportBlock::Pairs(footer(shown, spot, &again)));
         }
     }
     if blocks.is_empty() {
         return None;
     }
-    blocks.push(Block::List(notes.texts()));
+    blocks.push(ReportBlock::List(notes.texts()));
     let title = format!("{backend} on {}: every pattern", count(shown.ranks, "rank"));
-    let note = "l chunk on disk, L bytes per call and rank, U time units; sched, real: scheduled time and time of the slowest rank; v%, r%, t%, \
-                d%, s%: share of view, room (making the file longer), transfer, decision (waiting included) and sync in the real time; end: \
-                what ended the pattern; how: calls used.";
-    Section::of("patterns", title, note, blocks)
+    let note = "l chunk on disk, L bytes per call and rank, U time units; sched, real: scheduled time and time of the slowest rank; v%, \
+                p%, t%, d%, s%: share of view, preallocation, transfer, agreement (waiting included) and sync in the real time; end: \
+                why the pattern ended; how: calls used.";
+    ReportSection::of("patterns", title, note, blocks)
 }
 
-fn row(shown: &Shown, r: &PatternRecord, notes: &mut Notes) -> [Cell; 17] {
-    let was_run = !matches!(r.ended, Ended::NotRun(_));
-    let or_nothing = |text: String| Cell::from(if was_run { text } else { NONE.to_owned() });
+fn row(shown: &PartitionView, r: &PatternRecord, notes: &mut Footnotes) -> [TableCell; 17] {
+    let was_run = !matches!(r.ended, StopReason::NotRun(_));
+    let or_nothing = |text: String| TableCell::from(if was_run { text } else { NO_VALUE.to_owned() });
     let how = match &r.ended {
-        Ended::NotRun(reason) => format!("not run: {reason}"),
+        StopReason::NotRun(reason) => format!("not run: {reason}"),
         _ => strategy(r),
     };
     let i = &r.intervals;
     let share = |seconds: f64| {
         let total = r.seconds();
-        or_nothing(or_none((total > 0.0).then(|| format!("{:.0}", 100.0 * seconds / total))))
+        or_nothing(or_hyphen((total > 0.0).then(|| format!("{:.0}", 100.0 * seconds / total))))
     };
-    let marks: Vec<Mark> = pattern_marks(&shown.result, r);
-    let rate = rate(r).filter(|_| was_run).map(|v| fit_known(v, known_digits(r), 9));
+    let marks: Vec<QualityMark> = pattern_marks(&shown.result, r);
+    let rate = rate(r).filter(|_| was_run).map(|v| fit_significant(v, known_digits(r), 9));
     [
         format!("{:>2}", r.pattern).into(),
         r.pattern_type.to_string().into(),
@@ -77,38 +76,41 @@ fn row(shown: &Shown, r: &PatternRecord, notes: &mut Notes) -> [Cell; 17] {
         or_nothing(format_size(r.moved_bytes)),
         or_nothing(fit(r.scheduled_seconds, 7)),
         or_nothing(fit(r.seconds(), 7)),
-        Cell::number(rate, &marks),
+        TableCell::number(rate, &marks),
         share(i.view_seconds),
-        share(i.room_seconds),
+        share(i.preallocate_seconds),
         share(i.transfer_seconds),
         share(i.decide_seconds),
         share(i.sync_seconds),
-        ended(&r.ended).into(),
+        stop_reason_label(&r.ended).into(),
         notes.number(how).into(),
     ]
 }
 
-/// What stands below the patterns of an access method: intervals, time lost, operations of io_uring, files.
-fn beside(shown: &Shown, spot: Spot<'_>, again: &Again<'_>) -> Vec<Pair> {
-    let files = spot.types(&shown.result).map(|t| (format!("type {}", t.pattern_type), file(t)));
-    known(shown, spot, again)
+fn footer(shown: &PartitionView, spot: RecordSelector<'_>, again: &IntervalsByPattern<'_>) -> Vec<LabelledText> {
+    let files = spot.types(&shown.result).map(|t| (format!("type {}", t.pattern_type), file_summary(t)));
+    interval_pairs(shown, spot, again)
         .into_iter()
-        .chain(taken(shown, spot).map(|text| ("lost to earlier overruns".to_owned(), text)))
-        .chain(handed(shown, spot).map(|text| ("io_uring".to_owned(), text)))
+        .chain(deducted_times(shown, spot).map(|text| ("deducted for overruns".to_owned(), text)))
+        .chain(submission_summary(shown, spot).map(|text| ("io_uring".to_owned(), text)))
         .chain(files)
         .collect()
 }
 
-/// The intervals of the patterns that were measured three times or more, and which were not. Nothing where no pattern was measured again.
-fn known(shown: &Shown, spot: Spot<'_>, again: &Again<'_>) -> Vec<Pair> {
+/// Intervals of the patterns that were measured at least three times, and the numbers of the others. Empty without repetitions.
+fn interval_pairs(
+    shown: &PartitionView,
+    spot: RecordSelector<'_>,
+    again: &IntervalsByPattern<'_>,
+) -> Vec<LabelledText> {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for r in spot.records(&shown.result).filter(|r| r.calls > 0 && !again.is_empty()) {
-        let shown_rate = |v: f64| fit_known(v, known_digits(r), 7);
+        let shown_rate = |v: f64| fit_significant(v, known_digits(r), 7);
         match again.get(&(r.access, r.pattern)).map(|interval| (interval.low, interval.high)) {
             Some((Some(low), Some(high))) => {
                 known.push(format!("{} [{}, {}]", r.pattern, shown_rate(low), shown_rate(high)));
             }
-            // The others have rounds.
+            // The other patterns have rounds.
             _ if shown.result.config.repeat == RepeatPolicy::Rounds => {}
             _ => unknown.push(r.pattern.to_string()),
         }
@@ -121,16 +123,18 @@ fn known(shown: &Shown, spot: Spot<'_>, again: &Again<'_>) -> Vec<Pair> {
         .collect()
 }
 
-/// What earlier overruns took from the patterns that time ended; None: nothing that could be seen.
-fn taken(shown: &Shown, spot: Spot<'_>) -> Option<String> {
-    let seen = |r: &&PatternRecord| r.ended == Ended::Time && taken_seconds(r) > LEAST_TAKEN * r.scheduled_seconds;
-    let text = |r: &PatternRecord| format!("{} {} s", r.pattern, fit(taken_seconds(r), 5));
+/// Time deducted from patterns that ended by time because of earlier overruns; None if negligible.
+fn deducted_times(shown: &PartitionView, spot: RecordSelector<'_>) -> Option<String> {
+    let seen = |r: &&PatternRecord| {
+        r.ended == StopReason::Time && deducted_seconds(r) > MIN_DEDUCTED_SHARE * r.scheduled_seconds
+    };
+    let text = |r: &PatternRecord| format!("{} {} s", r.pattern, fit(deducted_seconds(r), 5));
     let parts: Vec<String> = spot.records(&shown.result).filter(seen).map(text).collect();
     (!parts.is_empty()).then(|| format!("pattern {}", parts.join(", ")))
 }
 
-/// What was handed to io_uring, and what is known of the workers; None where nothing was.
-fn handed(shown: &Shown, spot: Spot<'_>) -> Option<String> {
+/// None if nothing was submitted.
+fn submission_summary(shown: &PartitionView, spot: RecordSelector<'_>) -> Option<String> {
     let all: Vec<(u8, SubmissionRecord)> =
         spot.records(&shown.result).filter_map(|r| r.submissions.map(|s| (r.pattern, s))).collect();
     let sum = |of: fn(&SubmissionRecord) -> u64| all.iter().map(|(_, s)| of(s)).fold(0, u64::saturating_add);
@@ -148,8 +152,8 @@ fn handed(shown: &Shown, spot: Spot<'_>) -> Option<String> {
     };
     let cpu_seconds: f64 = all.iter().map(|(_, s)| s.worker_cpu_seconds).sum();
     Some(format!(
-        "{}, {} of them with memory that is not registered ({}); kernel workers used {} of CPU ({}); how many operations went to them the \
-         kernel does not tell",
+        "{}, {} of them with unregistered memory ({}); kernel workers used {} of CPU time ({}); the kernel does not report the number of \
+         their operations",
         count(operations, "operation"),
         sum(|s| s.plain),
         with(&|s| s.plain > 0),
@@ -158,26 +162,26 @@ fn handed(shown: &Shown, spot: Spot<'_>) -> Option<String> {
     ))
 }
 
-fn ended(ended: &Ended) -> &'static str {
+fn stop_reason_label(ended: &StopReason) -> &'static str {
     match ended {
-        Ended::Time => "time",
-        Ended::Count => "count",
-        Ended::Space => "space",
-        Ended::TimeGuard => "guard",
-        Ended::Interrupted => "signl",
-        Ended::Error => "error",
-        Ended::NotRun(_) => "-",
+        StopReason::Time => "time",
+        StopReason::Count => "count",
+        StopReason::Space => "space",
+        StopReason::TimeGuard => "guard",
+        StopReason::Interrupted => "signl",
+        StopReason::Error => "error",
+        StopReason::NotRun(_) => "-",
     }
 }
 
-/// Opening and closing of the files, which count in the totals of the types.
-fn file(t: &TypeRecord) -> String {
+/// Opening and closing of the files, which are part of the type totals.
+fn file_summary(t: &TypeRecord) -> String {
     let segment = t.segment_bytes.map(|b| format!(", segments of {}", format_size(b))).unwrap_or_default();
     let checked = t
         .full_verification
         .map(|v| format!(", full check: {} of {} wrong", v.words_wrong, count(v.words_checked, "word")))
         .unwrap_or_default();
-    let hints = hints(&t.hints_requested, &t.hints_granted, ", hints at open");
+    let hints = hint_list(&t.hints_requested, &t.hints_granted, ", hints at open");
     format!(
         "open {}, close {}, file {}{}{segment}{checked}{hints}",
         format_seconds(t.open_seconds),
@@ -187,8 +191,8 @@ fn file(t: &TypeRecord) -> String {
     )
 }
 
-/// Hints as asked for, and what the library says about each; nothing without any.
-fn hints(requested: &[(String, String)], granted: &[(String, String)], title: &str) -> String {
+/// Requested hints, and those in force according to the library; empty without any.
+fn hint_list(requested: &[(String, String)], granted: &[(String, String)], title: &str) -> String {
     let hint = |(key, value): &(String, String)| match granted.iter().find(|(k, _)| k == key) {
         Some((_, granted)) if granted == value => format!("{key}={value} (in force)"),
         Some((_, granted)) => format!("{key}={value} (in force: {granted})"),
@@ -206,8 +210,8 @@ fn strategy(r: &PatternRecord) -> String {
     let cache = match r.direct {
         Some(true) => "direct",
         Some(false) => "through the page cache",
-        None => "not known whether direct",
+        None => "unknown whether direct",
     };
-    let hints = hints(&r.hints_requested, &r.hints_granted, "; hints asked for");
+    let hints = hint_list(&r.hints_requested, &r.hints_granted, "; hints requested");
     format!("{}; {cache}{hints}", r.strategy)
 }

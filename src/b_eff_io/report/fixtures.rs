@@ -1,19 +1,18 @@
-//! Hand-made results for the tests of this module: a complete run, an interrupted one, and one that failed with corrupt
-//! data. The numbers follow simple formulas; they are no measurement.
+//! Synthetic results for the tests of this module: complete, interrupted, and failed with corrupt data. The numbers follow simple formulas.
 
+mod ladder;
 mod records;
-mod rungs;
 mod settings;
 
-use crate::b_eff_io::config::{InjectAt, RepeatPolicy};
+use crate::b_eff_io::config::{InjectionPoint, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::*;
 use crate::b_eff_io::values::Derived;
-use crate::frame::command::directory::files_left;
-use crate::frame::command::observer::journal_broken;
+use crate::frame::command::directory::removal_warning;
+use crate::frame::command::observer::journal_warning;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
-use crate::frame::report::journal::torn;
+use crate::frame::report::journal::truncated_warning;
 
 pub use super::fixtures::records::pattern;
 use super::fixtures::records::{measure, not_run_record, type_record};
@@ -35,10 +34,10 @@ pub fn all() -> Vec<(&'static str, RunResult, Derived)> {
     ])
 }
 
-/// Two backends, two partitions, everything measured; the second partition read from the cache.
+/// Two backends, two partitions, complete; the second partition reads from the cache.
 pub fn complete() -> RunResult {
     let mut result = empty(&["mpiio", "posix"], &[2, 4]);
-    for access in Access::ALL {
+    for access in AccessMethod::ALL {
         for ranks in [2, 4] {
             for t in PatternType::ALL {
                 for backend in ["mpiio", "posix"] {
@@ -47,7 +46,7 @@ pub fn complete() -> RunResult {
             }
         }
     }
-    for r in result.patterns.iter_mut().filter(|r| r.ranks == 4 && r.access == Access::Read) {
+    for r in result.patterns.iter_mut().filter(|r| r.ranks == 4 && r.access == AccessMethod::Read) {
         r.storage_read_bytes = Some(r.moved_bytes / 4);
     }
     for backend in ["mpiio", "posix"] {
@@ -55,9 +54,9 @@ pub fn complete() -> RunResult {
         let backend = backend.to_owned();
         result.calibrations.push(Calibration { backend, bytes, write_seconds, sync_seconds });
     }
-    result.warnings.push(files_left("/scratch/run", "busy"));
-    result.ending = Ending {
-        outcome: Outcome::Complete,
+    result.warnings.push(removal_warning("/scratch/run", "busy"));
+    result.ending = IoEnding {
+        outcome: RunOutcome::Complete,
         real_seconds: 3712.5,
         full_verify_seconds: 0.0,
         calibrate_seconds: 0.75,
@@ -69,32 +68,35 @@ pub fn complete() -> RunResult {
     result
 }
 
-/// Four backends and the one that moves nothing, on one partition, with all that is recorded of backends side by side.
+/// Four backends and null, on one partition, with all that is recorded for a comparison of backends.
 pub fn ladder() -> RunResult {
     let backends = ["null", "mpiio", "posix", "uring", "mmap"];
     let mut result = empty(&backends, &[2]);
-    for access in Access::ALL {
+    for access in AccessMethod::ALL {
         for t in PatternType::ALL {
             for backend in backends {
                 measure(&mut result, backend, 2, access, t);
             }
         }
     }
-    for r in result.patterns.iter_mut().filter(|r| r.backend == "uring" && r.pattern == 28 && r.access == Access::Write)
+    for r in result
+        .patterns
+        .iter_mut()
+        .filter(|r| r.backend == "uring" && r.pattern == 28 && r.access == AccessMethod::Write)
     {
-        r.ended = Ended::TimeGuard;
+        r.ended = StopReason::TimeGuard;
     }
-    rungs::climb(&mut result);
+    ladder::add_ladder_records(&mut result);
     result.ending = complete_ending();
     result
 }
 
-/// One backend, and what was measured again in the time that was left: first writes once, the others three times.
+/// One backend with repetitions: first writes once, the others three times.
 pub fn repeated() -> RunResult {
     let mut result = empty(&["mpiio"], &[2]);
     result.config.repeat = RepeatPolicy::Auto;
     result.config.until_percent = Some(2.0);
-    for access in Access::ALL {
+    for access in AccessMethod::ALL {
         for t in PatternType::ALL {
             measure(&mut result, "mpiio", 2, access, t);
         }
@@ -105,21 +107,21 @@ pub fn repeated() -> RunResult {
         p.at_seconds = Some(clock);
     };
     result.patterns.iter_mut().for_each(&mut at);
-    for repeat in 1..=3_u32 {
-        for p in result.patterns.iter().filter(|p| p.access != Access::Write || repeat == 1) {
+    for number in 1..=3_u32 {
+        for p in result.patterns.iter().filter(|p| p.access != AccessMethod::Write || number == 1) {
             let mut measured = PatternRecord { rounds: Vec::new(), batches: Vec::new(), ..p.clone() };
             // Some faster, some slower; one read always four times as fast.
-            let odd = (u32::from(p.pattern) * 7 + repeat * 5) % 11;
+            let odd = (u32::from(p.pattern) * 7 + number * 5) % 11;
             let slower = 0.95 + 0.01 * f64::from(odd);
             measured.intervals.transfer_seconds *= slower;
-            if p.access == Access::Read && p.pattern == 12 {
+            if p.access == AccessMethod::Read && p.pattern == 12 {
                 measured.intervals.transfer_seconds *= 0.25;
             }
             at(&mut measured);
-            result.repeats.push(RepeatRecord { repeat, share: 1.0, measured });
+            result.repetitions.push(RepetitionRecord { repetition: number, share: 1.0, measurement: measured });
         }
-        for t in result.types.iter().filter(|t| t.access != Access::Write || repeat == 1) {
-            result.type_repeats.push(TypeRepeatRecord { repeat, measured: t.clone() });
+        for t in result.types.iter().filter(|t| t.access != AccessMethod::Write || number == 1) {
+            result.type_repetitions.push(TypeRepetitionRecord { repetition: number, measurement: t.clone() });
         }
     }
     result.ending = complete_ending();
@@ -129,50 +131,50 @@ pub fn repeated() -> RunResult {
 /// One backend, stopped by a signal in pattern 11 of the first write.
 pub fn interrupted() -> RunResult {
     let mut result = empty(&["posix"], &[2]);
-    measure(&mut result, "posix", 2, Access::Write, PatternType::Scatter);
-    measure(&mut result, "posix", 2, Access::Write, PatternType::Shared);
+    measure(&mut result, "posix", 2, AccessMethod::Write, PatternType::Scatter);
+    measure(&mut result, "posix", 2, AccessMethod::Write, PatternType::Shared);
     result.patterns.retain(|r| r.pattern <= 11);
     if let Some(last) = result.patterns.last_mut() {
-        last.ended = Ended::Interrupted;
+        last.ended = StopReason::Interrupted;
     }
-    result.ending = Ending { outcome: Outcome::Interrupted, real_seconds: 91.25, ..result.ending };
+    result.ending = IoEnding { outcome: RunOutcome::Interrupted, real_seconds: 91.25, ..result.ending };
     result
 }
 
-/// Corrupt data, an error at the end, and one of everything else that can be recorded.
+/// Corrupt data, an error at the end, and one of every other record.
 pub fn failed() -> RunResult {
     let mut result = empty(&["mpiio"], &[2]);
     result.config = odd_config(result.config);
-    for access in [Access::Write, Access::Read] {
+    for access in [AccessMethod::Write, AccessMethod::Read] {
         for number in [0, 1, 2, 4, 5] {
             result.patterns.push(pattern("mpiio", 2, access, number));
         }
         result.types.push(type_record("mpiio", 2, access, PatternType::Scatter));
     }
-    let not_run = Ended::NotRun("the file system gives no alignment for direct I/O".into());
-    let ends = [Ended::Count, Ended::Time, Ended::Space, Ended::TimeGuard, not_run];
+    let not_run = StopReason::NotRun("the file system gives no alignment for direct I/O".into());
+    let ends = [StopReason::Count, StopReason::Time, StopReason::Space, StopReason::TimeGuard, not_run];
     for (r, ended) in result.patterns.iter_mut().zip(ends) {
         r.ended = ended;
     }
     result.patterns[4] = not_run_record(result.patterns[4].clone());
     result.patterns[3].allocations_in_clock = 2;
     result.patterns[7].verification.words_wrong = 128;
-    result.patterns[9].ended = Ended::Error;
+    result.patterns[9].ended = StopReason::Error;
     result.patterns[9].storage_read_bytes = None;
     result.patterns[9].evidence = Evidence {
         devices_unknown: Some("network file system nfs4: no local device".into()),
-        residency_by: "cachestat: Function not implemented; mincore: No such device".into(),
+        residency_source: "cachestat: Function not implemented; mincore: No such device".into(),
         ..Evidence::default()
     };
-    result.patterns[1].machine = Some(fixture::machine_share(0.0));
-    result.patterns[2].machine = Some(fixture::machine_share(2.5));
+    result.patterns[1].interference = Some(fixture::interference(0.0));
+    result.patterns[2].interference = Some(fixture::interference(2.5));
     result.types[0].full_verification = Some(Verification { words_checked: 1 << 20, words_wrong: 128 });
     result.types[1].segment_bytes = Some(8 * MB);
     result.corruptions.push(corruption());
-    result.damages.push(DamageRecord {
+    result.injected_faults.push(InjectedFaultRecord {
         backend: "mpiio".into(),
         ranks: 2,
-        at: InjectAt::AfterWrite,
+        at: InjectionPoint::AfterWrite,
         pattern: 5,
         rank: 1,
         file: "mpiio/n2-type0-scatter.dat".into(),
@@ -187,7 +189,7 @@ pub fn failed() -> RunResult {
         next_step: "Look for messages of the storage in the kernel log (dmesg).".into(),
         no_space: false,
     });
-    for (at, seconds) in [(ProbeAt::Start, 0.004), (ProbeAt::End, 0.0025)] {
+    for (at, seconds) in [(ProbeTime::Start, 0.004), (ProbeTime::End, 0.0025)] {
         result.probes.push(ProbeRecord {
             at,
             block_bytes: MB,
@@ -195,40 +197,44 @@ pub fn failed() -> RunResult {
             write_seconds: vec![0.004; 3],
             read_seconds: vec![seconds; 3],
             seconds: 0.625,
-            not_known: None,
+            unknown_reason: None,
         });
     }
-    result.cold.push(ColdRecord {
+    result.cache_cold.push(CacheColdRecord {
         cache_share_bytes: 17 * MB,
         memory_bytes: MB,
         seconds: 0.0625,
         rank: 3,
         lines: 1 << 16,
-        found_ns: 29.0,
+        load_ns: 29.0,
         flushed_ns: 101.0,
         cached_ns: 5.0,
-        not_known: None,
+        unknown_reason: None,
     });
-    result.pages.push(PagesRecord {
+    result.pages.push(HugePagesRecord {
         memory_bytes: 82 << 20,
         is_shared: true,
         huge_page_bytes: Some(2 << 20),
         rank: 1,
         ranks_with_small: 1,
         reason: Some("transparent_hugepage/shmem_enabled is deny".into()),
-        not_known: None,
+        unknown_reason: None,
     });
     let calibration = (8 * MB, 0.0125, 0.5);
     let (bytes, write_seconds, sync_seconds) = calibration;
     result.calibrations.push(Calibration { backend: "mpiio".into(), bytes, write_seconds, sync_seconds });
-    result.warnings = vec![files_left("/scratch/run", "busy"), journal_broken("run1.jsonl", "no space"), torn(17, 99)];
-    result.ending = Ending { outcome: Outcome::Failed, full_verify_seconds: 2.5, ..complete_ending() };
+    result.warnings = vec![
+        removal_warning("/scratch/run", "busy"),
+        journal_warning("run1.jsonl", "no space"),
+        truncated_warning(17, 99),
+    ];
+    result.ending = IoEnding { outcome: RunOutcome::Failed, full_verify_seconds: 2.5, ..complete_ending() };
     result
 }
 
-fn complete_ending() -> Ending {
-    Ending {
-        outcome: Outcome::Complete,
+fn complete_ending() -> IoEnding {
+    IoEnding {
+        outcome: RunOutcome::Complete,
         real_seconds: 45.0,
         full_verify_seconds: 0.0,
         calibrate_seconds: 0.5,
@@ -251,22 +257,22 @@ fn corruption() -> CorruptionRecord {
     CorruptionRecord {
         backend: "mpiio".into(),
         ranks: 2,
-        access: Access::Read,
+        access: AccessMethod::Read,
         pattern: 2,
         rank: 1,
         file: "mpiio-2/type0.dat".into(),
         offset_bytes: 12_582_912,
         expected: 0xfedc_ba98_7654_3210,
-        found: 0x0123_4567_89ab_cdef,
-        looks_like: "data of rank 0".into(),
+        actual: 0x0123_4567_89ab_cdef,
+        diagnosis: "data of rank 0".into(),
         words_wrong: 128,
     }
 }
 
-/// The journal a run with this result would have written, but for the order among the kinds of records.
+/// The journal of a run with this result, except for the order of the kinds of records.
 pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     let mut lines = vec![result.start_line()];
-    lines.extend(result.cold.iter().cloned().map(JournalLine::Cold));
+    lines.extend(result.cache_cold.iter().cloned().map(JournalLine::CacheCold));
     lines.extend(result.pages.iter().cloned().map(JournalLine::Pages));
     lines.extend(result.probes.iter().cloned().map(JournalLine::Probe));
     lines.extend(result.calibrations.iter().cloned().map(JournalLine::Calibration));
@@ -274,10 +280,10 @@ pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     lines.extend(result.first_write_trials.iter().cloned().map(JournalLine::FirstWriteTrial));
     lines.extend(result.patterns.iter().cloned().map(|p| JournalLine::Pattern(Box::new(p))));
     lines.extend(result.types.iter().cloned().map(JournalLine::Type));
-    lines.extend(result.repeats.iter().cloned().map(|r| JournalLine::Repeat(Box::new(r))));
-    lines.extend(result.type_repeats.iter().cloned().map(JournalLine::TypeRepeat));
+    lines.extend(result.repetitions.iter().cloned().map(|r| JournalLine::Repetition(Box::new(r))));
+    lines.extend(result.type_repetitions.iter().cloned().map(JournalLine::TypeRepetition));
     lines.extend(result.corruptions.iter().cloned().map(JournalLine::Corruption));
-    lines.extend(result.damages.iter().cloned().map(JournalLine::Damage));
+    lines.extend(result.injected_faults.iter().cloned().map(JournalLine::InjectedFault));
     lines.extend(result.errors.iter().cloned().map(JournalLine::Error));
     lines.extend(result.warnings.iter().cloned().map(JournalLine::Warning));
     lines.push(JournalLine::End(result.ending.clone()));

@@ -1,35 +1,35 @@
-//! The head of the report: what was measured, where, and what is unusual about it; data that was wrong.
+//! The head of the report: configuration, machine, unusual options; corruptions.
 
 use crate::b_eff_io::config::Config;
 use crate::b_eff_io::records::{CorruptionRecord, PatternRecord, RunResult};
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 use crate::frame::report::machine;
-use crate::frame::report::model::{pairs, Corruption, Head};
-use crate::frame::report::sheet::fixed;
+use crate::frame::report::model::{labelled_texts, CorruptionReport, ReportHead};
+use crate::frame::report::terminal::pad_to;
 use crate::frame::report::text::{count, list, percent};
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::memory_of_hosts;
 
-use super::layout::{access_index, measuring};
+use super::layout::{access_index, storage_backends};
 use super::options;
 
-/// Backends with a line of their own; more are in the tables.
-const BACKENDS: usize = 4;
-/// Columns of their names.
-const LABEL: usize = 13;
+/// Maximum number of backends with a line of their own.
+const MAX_BACKENDS: usize = 4;
+const LABEL_COLUMNS: usize = 13;
 
-pub(super) fn head(result: &RunResult, derived: &Derived, common: Head) -> Head {
+pub(super) fn head(result: &RunResult, derived: &Derived, common: ReportHead) -> ReportHead {
     let (config, manifest) = (&result.config, &result.manifest);
     let each = if config.backends.len() > 1 { " for each backend" } else { "" };
-    let label = |backend: &str| fixed(backend, LABEL).trim_end().to_owned();
-    let evidence = measuring(result).take(BACKENDS).map(|b| (label(b), evidence(result, derived, b)));
-    let machine = machine::facts(&manifest.machine, Some(&manifest.mpi_io_layer)).into_iter();
-    let facts = pairs([("schedule", Some(schedule(result)))]).into_iter().chain(machine);
-    Head {
-        asked: format!("release {}, T = {}{each}", config.release.name(), format_seconds(config.time_seconds)),
-        settings: options::unusual(config),
-        facts: facts.chain(machine::storage_facts(&manifest.storage)).chain(evidence).collect(),
+    let label = |backend: &str| pad_to(backend, LABEL_COLUMNS).trim_end().to_owned();
+    let evidence =
+        storage_backends(result).take(MAX_BACKENDS).map(|b| (label(b), backend_evidence(result, derived, b)));
+    let machine = machine::head_facts(&manifest.machine, Some(&manifest.mpi_io_layer)).into_iter();
+    let facts = labelled_texts([("schedule", Some(schedule(result)))]).into_iter().chain(machine);
+    ReportHead {
+        requested_time: format!("release {}, T = {}{each}", config.release.name(), format_seconds(config.time_seconds)),
+        settings: options::non_default(config),
+        facts: facts.chain(machine::storage_head_facts(&manifest.storage)).chain(evidence).collect(),
         ..common
     }
 }
@@ -43,11 +43,11 @@ fn schedule(result: &RunResult) -> String {
         format_seconds(config.time_seconds),
         if partitions.is_empty() { "no".to_owned() } else { list(&partitions) },
         list(&config.backends),
-        turns(config)
+        rounds_label(config)
     )
 }
 
-fn turns(config: &Config) -> String {
+fn rounds_label(config: &Config) -> String {
     match (config.backends.len(), config.rounds) {
         (0 | 1, 0 | 1) => String::new(),
         (0 | 1, rounds) => format!(", {rounds} rounds a pattern"),
@@ -56,20 +56,19 @@ fn turns(config: &Config) -> String {
     }
 }
 
-/// How much was written, where reads came from, and whether the page cache was in between.
-fn evidence(result: &RunResult, derived: &Derived, backend: &str) -> String {
+fn backend_evidence(result: &RunResult, derived: &Derived, backend: &str) -> String {
     let own = derived.partitions.iter().filter(|p| p.backend == backend);
-    let written = own.map(|p| p.access_bytes[access_index(Access::Write)]).fold(0, u64::saturating_add);
+    let written = own.map(|p| p.access_bytes[access_index(AccessMethod::Write)]).fold(0, u64::saturating_add);
     let share = match written as f64 / memory_of_hosts(&result.manifest.machine).max(1) as f64 {
         share if share > 1.0 => format!("{share:.1} x memory"),
         share => format!("{} of memory", percent(share)),
     };
     let run: Vec<&PatternRecord> = result.patterns.iter().filter(|r| r.backend == backend && r.was_run()).collect();
-    let (reads, cache) = (read_from_storage(result, &run), direct_used(&run));
+    let (reads, cache) = (storage_share(result, &run), direct_label(&run));
     format!("first write {} ({share}), {reads}, {cache}", format_size(written))
 }
 
-fn read_from_storage(result: &RunResult, run: &[&PatternRecord]) -> String {
+fn storage_share(result: &RunResult, run: &[&PatternRecord]) -> String {
     let (mut read, mut storage, mut known) = (0_u64, 0_u64, true);
     for r in run.iter().filter(|r| has_source(r)) {
         let from_storage = storage_bytes(result, r);
@@ -79,33 +78,32 @@ fn read_from_storage(result: &RunResult, run: &[&PatternRecord]) -> String {
     }
     match (read, known) {
         (0, _) => "nothing read".to_owned(),
-        (_, false) => "source of reads not known".to_owned(),
+        (_, false) => "source of reads unknown".to_owned(),
         (_, true) => format!("reads {} from storage", percent(storage as f64 / read as f64)),
     }
 }
 
-fn direct_used(run: &[&PatternRecord]) -> String {
+fn direct_label(run: &[&PatternRecord]) -> String {
     let direct = run.iter().filter(|r| r.direct == Some(true)).count();
     let known = run.iter().filter(|r| r.direct.is_some()).count();
     match (run.len(), known, direct) {
         (0, ..) => "nothing run".to_owned(),
-        (_, 0, _) => "page cache as MPI chooses".to_owned(),
+        (_, 0, _) => "page cache up to MPI".to_owned(),
         (all, _, direct) if direct == all => "direct I/O".to_owned(),
         (_, _, 0) => "through the page cache".to_owned(),
         (all, ..) => format!("{direct} of {all} direct"),
     }
 }
 
-/// How much of the data was compared; None: nothing.
-pub(super) fn checked(result: &RunResult) -> Option<String> {
+/// None: nothing was verified.
+pub(super) fn compared_bytes(result: &RunResult) -> Option<String> {
     const WORD_BYTES: u64 = 8;
     let words = words_checked(result);
     (words > 0)
         .then(|| format!("{} read back and compared: all as written", format_size(words.saturating_mul(WORD_BYTES))))
 }
 
-/// What is said of a run that has its end.
-pub(super) fn complete(result: &RunResult) -> String {
+pub(super) fn completion_line(result: &RunResult) -> String {
     let run = count(result.patterns.iter().filter(|r| r.was_run()).count() as u64, "pattern run");
     let checked = count(words_checked(result), "word");
     format!("Run complete: {run}, {checked} of data compared with what was written.")
@@ -115,23 +113,22 @@ fn words_checked(result: &RunResult) -> u64 {
     result.patterns.iter().map(|r| r.verification.words_checked).fold(0, u64::saturating_add)
 }
 
-/// Wrong data in words.
-pub(super) fn corruption(result: &RunResult) -> Corruption {
-    let ring = result.patterns.iter().map(|r| r.verification.words_wrong).fold(0, u64::saturating_add);
+pub(super) fn corruption(result: &RunResult) -> CorruptionReport {
+    let buffer = result.patterns.iter().map(|r| r.verification.words_wrong).fold(0, u64::saturating_add);
     let full = result.types.iter().filter_map(|t| t.full_verification).map(|v| v.words_wrong);
     let sampled = result.patterns.iter().filter_map(|r| r.sample.as_ref()).map(|s| s.words_wrong);
     let amount = format!(
-        "{} wrong in what was read back, {} in the full check, {} in samples of the files",
-        count(ring, "word"),
+        "{} wrong in buffers of reads, {} in the full check, {} in samples of the files",
+        count(buffer, "word"),
         count(full.fold(0, u64::saturating_add), "word"),
         count(sampled.fold(0, u64::saturating_add), "word")
     );
     let next_step = "Do not trust this storage with these settings. Repeat with --verify full and another backend to find out whether the \
                      file system, the MPI library or a cache between them is at fault.";
-    Corruption::of("DATA CORRUPTION", amount, &result.corruptions, place, next_step)
+    CorruptionReport::of("DATA CORRUPTION", amount, &result.corruptions, corruption_label, next_step)
 }
 
-fn place(c: &CorruptionRecord) -> String {
+fn corruption_label(c: &CorruptionRecord) -> String {
     format!(
         "{} on {}, {}, pattern {}, file {} at offset {}, data of rank {}: {} ({} wrong; first: expected {:016x}, found {:016x})",
         c.backend,
@@ -141,9 +138,9 @@ fn place(c: &CorruptionRecord) -> String {
         c.file,
         c.offset_bytes,
         c.rank,
-        c.looks_like,
+        c.diagnosis,
         count(c.words_wrong, "word"),
         c.expected,
-        c.found
+        c.actual
     )
 }

@@ -1,15 +1,15 @@
-//! The journal of b_eff_io, whole and damaged.
+//! The journal of b_eff_io, complete and corrupt.
 
 use std::io;
 
 use crate::b_eff_io::records::JournalLine;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::fixtures;
-use crate::frame::records::Outcome;
-use crate::frame::report::journal::{self, torn, Journal, JournalError};
+use crate::frame::records::RunOutcome;
+use crate::frame::report::journal::{self, truncated_warning, Journal, JournalError};
 
 fn read(bytes: &[u8]) -> Result<RunResult, JournalError> {
-    journal::read(bytes)
+    journal::read_journal(bytes)
 }
 
 fn written(lines: &[JournalLine]) -> Vec<u8> {
@@ -37,15 +37,15 @@ fn a_journal_cut_at_any_byte_of_its_last_line_keeps_the_rest() {
         let before = written(&lines[..whole]).len();
         let bytes = written(&lines[..=whole]);
         let expected = read(&bytes[..before]).unwrap();
-        assert_eq!(expected.ending.outcome, Outcome::Killed);
+        assert_eq!(expected.ending.outcome, RunOutcome::Killed);
         for end in before + 1..bytes.len() - 1 {
             let mut cut = read(&bytes[..end]).unwrap();
             let last = cut.warnings.pop().unwrap();
             let (line, bytes) = (whole as u64 + 1, end - before);
-            assert_eq!(last, torn(line, bytes));
+            assert_eq!(last, truncated_warning(line, bytes));
             assert_eq!(cut, expected);
         }
-        // Only the newline is missing: the record is whole.
+        // Only the newline is missing: the record is complete.
         assert_eq!(read(&bytes[..bytes.len() - 1]).unwrap(), read(&bytes).unwrap());
     }
 }
@@ -72,7 +72,7 @@ fn damage_in_the_middle_is_named_with_its_line() {
     assert!(message.contains("two journals in one file"), "{message}");
 }
 
-/// What `tuning` was called before.
+/// Formerly `tuning`.
 #[test]
 fn lines_of_earlier_versions_are_read() {
     let result = fixtures::ladder();
@@ -89,8 +89,8 @@ fn other_files_are_not_journals() {
     assert!(message(b"hello\n").contains("line 1 is not the start of a journal"));
     let end = fixtures::journal_lines(&fixtures::complete()).pop().unwrap();
     assert!(message(&written(&[end])).contains("not the start of a journal"));
-    let newer = br#"{"record":"start","schema_version":3,"config":"of another shape"}"#;
-    assert!(message(newer).contains("schema version 3"));
+    let newer = br#"{"record":"start","schema_version":4,"config":"of another shape"}"#;
+    assert!(message(newer).contains("schema version 4"));
 }
 
 #[test]

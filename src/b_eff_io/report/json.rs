@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::shown::{Shown, Split};
+use super::partition_view::{PartitionIndex, PartitionView};
 use super::verdicts;
 use crate::b_eff_io::records::RunResult;
-use crate::b_eff_io::values::ladder::{PatternRung, TypeRung, Verdict};
+use crate::b_eff_io::values::ladder::{BackendVerdict, PatternComparison, TypeComparison};
 use crate::b_eff_io::values::{Derived, Ladder};
-use crate::frame::report::{schema_of, write_document};
+use crate::frame::report::{schema_with, write_document};
 
-/// The ladder, its verdicts in words.
+/// The comparison of backends, with its verdicts in words.
 #[derive(Serialize, JsonSchema)]
-struct More<'a> {
-    /// Backends against each other.
+struct LadderDocument<'a> {
+    /// Comparison of the backends.
     #[schemars(default)]
     ladder: LadderView<'a>,
 }
@@ -23,48 +23,49 @@ struct More<'a> {
 #[schemars(rename = "Ladder")]
 struct LadderView<'a> {
     /// By partition, access, type, pattern, backend.
-    patterns: &'a [PatternRung],
+    patterns: &'a [PatternComparison],
     /// By partition, access, type, backend.
-    types: &'a [TypeRung],
+    types: &'a [TypeComparison],
     /// By partition and access: one for each type, then the patterns with the worst ratios.
-    verdicts: Vec<VerdictView<'a>>,
+    verdicts: Vec<LadderVerdictView<'a>>,
 }
 
 /// A verdict, in numbers and in words.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "LadderVerdict")]
-struct VerdictView<'a> {
+struct LadderVerdictView<'a> {
     #[serde(flatten)]
-    verdict: &'a Verdict,
-    /// All of it in words, with what makes the comparison one of something else than storage.
+    verdict: &'a BackendVerdict,
+    /// The verdict in words, with everything other than storage that affects the comparison.
     sentence: String,
 }
 
 /// The document as UTF-8 bytes with a newline at the end.
 ///
 /// # Errors
-/// A path of the configuration that is not UTF-8 has no JSON form.
+/// A path of the configuration is not UTF-8.
 pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_json::Error> {
     let ladder = &derived.ladder;
-    // Verdicts come partition by partition: each looks at its own, and does not pass over the records of all others.
+    // Verdicts are ordered by partition: each partition is split off once.
     let none = Ladder::default();
-    let split = Split::new(result, &none, 0);
-    let mut part: Option<Shown> = None;
+    let split = PartitionIndex::new(result, &none, 0);
+    let mut part: Option<PartitionView> = None;
     let mut verdicts = Vec::with_capacity(ladder.verdicts.len());
     for verdict in &ladder.verdicts {
         let known = part.take().filter(|known| known.ranks == verdict.ranks);
-        let Shown { result, derived, .. } = part.insert(known.unwrap_or_else(|| split.one(verdict.ranks)));
-        let (about, text) = (verdicts::about(result, verdict), verdicts::sentence(result, derived, verdict));
-        verdicts.push(VerdictView { verdict, sentence: format!("{}, {about}: {text}", verdict.access.name()) });
+        let PartitionView { result, derived, .. } =
+            part.insert(known.unwrap_or_else(|| split.partition(verdict.ranks)));
+        let (about, text) = (verdicts::subject(result, verdict), verdicts::sentence(result, derived, verdict));
+        verdicts.push(LadderVerdictView { verdict, sentence: format!("{}, {about}: {text}", verdict.access.name()) });
     }
     let ladder = LadderView { patterns: &ladder.patterns, types: &ladder.types, verdicts };
-    write_document(result, derived, Some(More { ladder }))
+    write_document(result, derived, Some(LadderDocument { ladder }))
 }
 
-/// The JSON Schema of such documents.
+/// JSON Schema of such documents.
 #[must_use]
 pub fn schema() -> String {
-    schema_of::<RunResult, More<'static>>()
+    schema_with::<RunResult, LadderDocument<'static>>()
 }
 
 #[cfg(test)]
@@ -72,14 +73,16 @@ mod tests {
     use super::*;
     use crate::b_eff_io::report::fixtures;
     use crate::b_eff_io::values::derive;
-    use crate::frame::report::checks::{assert_fits, assert_missing_is_named, assert_published, assert_valid};
+    use crate::frame::report::checks::{
+        assert_document_matches_schema, assert_missing_field_is_named, assert_schema_is_current, assert_valid,
+    };
     use crate::frame::report::parse;
 
     #[test]
     fn documents_fit_the_published_schema_and_read_back() {
-        assert_published::<RunResult>();
-        assert_missing_is_named::<RunResult>();
-        fixtures::all().iter().for_each(|(_, result, _)| assert_fits(result, "patterns"));
+        assert_schema_is_current::<RunResult>();
+        assert_missing_field_is_named::<RunResult>();
+        fixtures::all().iter().for_each(|(_, result, _)| assert_document_matches_schema(result, "patterns"));
     }
 
     #[test]
@@ -89,8 +92,7 @@ mod tests {
         insta::assert_snapshot!("failed.json", String::from_utf8(bytes).unwrap());
     }
 
-    /// What was written before there were rounds, evidence and the rest, with fields that have gone: the schema is that of what is
-    /// written now.
+    /// Earlier documents without rounds, evidence and other fields, or with fields removed since: the schema is that of current documents.
     #[test]
     fn published_documents_stay_readable() {
         let runs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/runs");
@@ -108,7 +110,7 @@ mod tests {
         assert!(read > 0);
     }
 
-    /// They were `tunings`.
+    /// Formerly `tunings`.
     #[test]
     fn calibrations_of_the_queue_are_read_by_their_former_name() {
         let bytes = include_bytes!("../../../docs/runs/mpich-2ranks-60s-ladder.json");
@@ -118,20 +120,20 @@ mod tests {
         assert!(String::from_utf8(again).unwrap().contains("\"queue_calibrations\": [\n"));
     }
 
-    /// The run of the README was called valid when nobody asked for debt and for cut writes.
+    /// The run of the README was recorded as valid before deducted time and cut writes were criteria.
     #[test]
     fn the_published_run_is_what_it_is() {
         let bytes = include_bytes!("../../../docs/runs/mpich-2ranks-15m-loop-100MBs.json");
         let validity = derive(&parse::<RunResult>(bytes).unwrap()).validity;
         let own = validity.iter().find(|v| v.release.name() == "1").unwrap();
         let unmet: Vec<&str> = own.criteria.iter().filter(|c| !c.met).map(|c| &c.text[..12]).collect();
-        assert_eq!(unmet, ["patterns tha", "no first wri"], "{own:?}");
+        assert_eq!(unmet, ["patterns end", "no first wri"], "{own:?}");
     }
 
     #[test]
     fn what_is_no_result_is_refused_with_the_reason() {
         let message = |bytes: &[u8]| parse::<RunResult>(bytes).unwrap_err().to_string();
-        assert!(message(b"").contains("not a whole JSON document"));
+        assert!(message(b"").contains("not a complete JSON document"));
         assert!(message(b"[1]").contains("not a result of beff-raw"));
         assert!(message(b"{\"schema_version\": 1}").contains("not a result of beff-raw"));
         assert!(message(br#"{"program":"beff-raw","schema_version":99}"#).contains("schema version 99"));

@@ -1,82 +1,87 @@
-//! Times of single calls, where they were recorded.
+//! Latencies of single calls, if recorded.
 
 use crate::b_eff_io::plan::PATTERNS;
 use crate::b_eff_io::records::PatternRecord;
-use crate::frame::records::{Access, LatencyRecord};
-use crate::frame::report::html::lines::{self, Abscissa, Curve, Look, Point};
-use crate::frame::report::html::scale::Log;
+use crate::frame::records::{AccessMethod, LatencyRecord};
+use crate::frame::report::html::lines::{self, Abscissa, FrameCurve, FramePoint, MarkerStyle};
+use crate::frame::report::html::scale::LogScale;
 use crate::frame::report::html::slug;
-use crate::frame::report::model::{Block, Section};
+use crate::frame::report::model::{ReportBlock, ReportSection};
 use crate::frame::report::picture::Picture;
 use crate::frame::report::table::Table;
 use crate::frame::report::text::count;
-use crate::frame::report::Level;
+use crate::frame::report::DetailLevel;
 
 use super::layout::{access_label, chunk_label};
-use super::shown::Shown;
+use super::partition_view::PartitionView;
 
-const NAMES: [&str; 4] = ["p50", "p99", "p99.9", "max"];
+const PERCENTILES: [&str; 4] = ["p50", "p99", "p99.9", "max"];
 
-fn values(l: &LatencyRecord) -> [u64; 4] {
+fn percentiles(l: &LatencyRecord) -> [u64; 4] {
     [l.p50_ns, l.p99_ns, l.p999_ns, l.max_ns]
 }
 
-/// None if nothing was recorded.
-pub(super) fn section(shown: &Shown, level: Level) -> Option<Section> {
+/// None without records.
+pub(super) fn section(shown: &PartitionView, level: DetailLevel) -> Option<ReportSection> {
     let all = shown.result.patterns.iter().filter_map(|p| p.latency.as_ref());
-    let scale = Log::around(all.flat_map(values).map(|ns| ns as f64 / 1e3));
+    let scale = LogScale::around(all.flat_map(percentiles).map(|ns| ns as f64 / 1e3));
     let block = |backend: &String| {
         let table = table(shown, backend);
-        let is_drawn = level == Level::Page && !table.is_empty();
+        let is_drawn = level == DetailLevel::Page && !table.is_empty();
         Some(match scale.filter(|_| is_drawn) {
-            Some(scale) => Block::Picture(picture(shown, backend, scale, table)),
+            Some(scale) => ReportBlock::Picture(picture(shown, backend, scale, table)),
             None if table.is_empty() => return None,
-            None => Block::Table(table),
+            None => ReportBlock::Table(table),
         })
     };
     let only = if let [backend] = shown.backends.as_slice() { format!("{backend}, ") } else { String::new() };
     let title = format!("Latency of single calls, {only}{}", count(shown.ranks, "rank"));
-    let note = "All ranks together; half of the calls were not slower than p50, 99 of 100 than p99, 999 of 1000 than p99.9. Patterns 0 to 8 are \
+    let note = "All ranks together; p50, p99 and p99.9 are percentiles. Patterns 0 to 8 are \
                 scatter, 9 to 16 shared, 17 to 24 separate, 25 to 33 segmented, 34 to 42 seg-coll.";
-    let drawn = if level == Level::Page {
+    let drawn = if level == DetailLevel::Page {
         "Drawn are microseconds, logarithmic, over the numbers of the patterns. "
     } else {
         ""
     };
-    Section::of("latency", title, format!("{drawn}{note}"), shown.backends.iter().filter_map(block).collect())
+    ReportSection::of("latency", title, format!("{drawn}{note}"), shown.backends.iter().filter_map(block).collect())
 }
 
-fn records<'s>(shown: &'s Shown, backend: &'s str, access: Access) -> Vec<(&'s PatternRecord, &'s LatencyRecord)> {
-    let of = shown.spot(backend, access).records(&shown.result);
+fn records<'s>(
+    shown: &'s PartitionView,
+    backend: &'s str,
+    access: AccessMethod,
+) -> Vec<(&'s PatternRecord, &'s LatencyRecord)> {
+    let of = shown.selector(backend, access).records(&shown.result);
     let mut records: Vec<_> = of.filter_map(|p| Some((p, p.latency.as_ref()?))).collect();
     records.sort_by_key(|(p, _)| p.pattern);
     records
 }
 
-fn table(shown: &Shown, backend: &str) -> Table {
-    let head = ["access", "no", "type", "chunk", "timed", "calls"].into_iter().chain(NAMES);
+fn table(shown: &PartitionView, backend: &str) -> Table {
+    let head = ["access", "no", "type", "chunk", "timed", "calls"].into_iter().chain(PERCENTILES);
     let mut table = Table::new(backend, 5, head);
-    for access in Access::ALL {
+    for access in AccessMethod::ALL {
         for (p, latency) in records(shown, backend, access) {
             let chunk = chunk_label(p.chunk_bytes);
             let names = [access.name().to_owned(), format!("{:>2}", p.pattern), p.pattern_type.label(), chunk];
             let timed = [format!("each {}", latency.of), latency.count.to_string()];
-            table.row(names.into_iter().chain(timed).chain(values(latency).map(time)));
+            table.row(names.into_iter().chain(timed).chain(percentiles(latency).map(format_ns)));
         }
-        table.gap();
+        table.end_group();
     }
     table
 }
 
-fn picture(shown: &Shown, backend: &str, scale: Log, table: Table) -> Picture {
+fn picture(shown: &PartitionView, backend: &str, scale: LogScale, table: Table) -> Picture {
     let names: Vec<String> = (0..PATTERNS).map(|n| n.to_string()).collect();
-    let frame = |access: Access| {
-        let mut curves: Vec<Curve> = (0..NAMES.len()).map(|style| Curve { style, points: Vec::new() }).collect();
+    let frame = |access: AccessMethod| {
+        let mut curves: Vec<FrameCurve> =
+            (0..PERCENTILES.len()).map(|style| FrameCurve { style, points: Vec::new() }).collect();
         for (p, latency) in records(shown, backend, access) {
-            for (curve, ns) in curves.iter_mut().zip(values(latency)) {
-                // Too many to be pointed at: the table has them.
+            for (curve, ns) in curves.iter_mut().zip(percentiles(latency)) {
+                // Too many for tooltips: the table has them.
                 let (x, y) = (p.pattern.into(), ns as f64 / 1e3);
-                curve.points.push(Point { x, y, look: Look::Known, said: String::new() });
+                curve.points.push(FramePoint { x, y, marker: MarkerStyle::Known, tooltip: String::new() });
             }
         }
         let said = format!("{backend}, {}: microseconds of a call over patterns", access_label(access));
@@ -85,17 +90,17 @@ fn picture(shown: &Shown, backend: &str, scale: Log, table: Table) -> Picture {
     Picture {
         name: format!("{}-{}-ranks-latency", slug(backend), shown.ranks),
         title: backend.to_owned(),
-        keys: NAMES.iter().enumerate().map(|(style, name)| lines::key(style, *name)).collect(),
-        frames: Access::ALL.into_iter().map(frame).collect(),
+        keys: PERCENTILES.iter().enumerate().map(|(style, name)| lines::legend_entry(style, *name)).collect(),
+        frames: AccessMethod::ALL.into_iter().map(frame).collect(),
         table,
     }
 }
 
 /// Three significant digits and the unit, in at most six characters.
-fn time(ns: u64) -> String {
+fn format_ns(ns: u64) -> String {
     const UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
     let ns = ns as f64;
-    // The next unit as soon as the number would be rounded to 1000.
+    // The next unit if the number would be rounded to 1000.
     let (factor, unit) = UNITS.into_iter().find(|(factor, _)| ns / factor < 999.5).unwrap_or((1e9, "s"));
     let value = ns / factor;
     let decimals = match value {
@@ -123,8 +128,8 @@ mod tests {
             (41_250_000, "41.2ms"),
             (3_600_000_000_000, "3600s"),
         ] {
-            assert_eq!(time(ns), text);
-            assert!(time(ns).len() <= 6);
+            assert_eq!(format_ns(ns), text);
+            assert!(format_ns(ns).len() <= 6);
         }
     }
 }

@@ -3,9 +3,9 @@
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::number_at;
 use crate::b_eff_io::records::{PatternRecord, RunResult, TypeRecord};
-use crate::b_eff_io::values::ladder::{PatternRung, TypeRung};
+use crate::b_eff_io::values::ladder::{PatternComparison, TypeComparison};
 use crate::b_eff_io::values::{Derived, PartitionValue, TypeValue};
-use crate::frame::records::{Access, DeviceTraffic, Evidence};
+use crate::frame::records::{AccessMethod, DeviceTraffic, Evidence};
 use crate::frame::units;
 use crate::frame::values::NULL_BACKEND;
 
@@ -16,16 +16,16 @@ pub const ROWS: [&str; 7] = ["1 kB", "1 kB+8", "32 kB", "32 kB+8", "1 MB", "1 MB
 pub const ROW_BYTES: [u64; 6] = [1024, 1032, 32_768, 32_776, 1_048_576, 1_048_584];
 
 /// Pattern 2 (1 MB chunks, 2 MB per call) has no row of its own in the classic layout.
-pub const PATTERN_BESIDE_TABLE: u8 = 2;
+pub const PATTERN_OUTSIDE_TABLE: u8 = 2;
 
-/// What must be known beside a value of release 2.1. The lines are short enough for the summary file.
-pub const BESIDE_RELEASE_2_1: [&str; 2] = [
+/// Caveat for values of release 2.1. The lines fit into the summary file.
+pub const RELEASE_2_1_CAVEAT: [&str; 2] = [
     "The program of 2001 counts the deletion of its files as reading. Where it ran beside this one,",
     "that was 61 to 73 % of its read time, and its value about half of the one given here.",
 ];
 
-/// Number of the pattern shown in row `row` (0 to 6) and column `pattern_type` (0 to 4) of the classic table:
-/// pattern table of the paper without warm-up, fill-up and pattern 2.
+/// Number of the pattern in row `row` (0 to 6) and column `pattern_type` (0 to 4) of the classic table: the pattern table of the paper
+/// without warm-up, fill-up and pattern 2.
 #[must_use]
 pub fn classic_pattern(row: usize, pattern_type: PatternType) -> Option<u8> {
     /// Positions of the rows in the order of execution, which begins with the warm-up and M_PART.
@@ -33,49 +33,49 @@ pub fn classic_pattern(row: usize, pattern_type: PatternType) -> Option<u8> {
     POSITIONS.get(row).and_then(|&position| number_at(pattern_type, position))
 }
 
-/// The backends that move data: the others have no results, only costs.
-pub fn measuring(result: &RunResult) -> impl Iterator<Item = &String> {
+/// Backends that move data: the others have no results, only costs.
+pub fn storage_backends(result: &RunResult) -> impl Iterator<Item = &String> {
     result.config.backends.iter().filter(|backend| *backend != NULL_BACKEND)
 }
 
-/// The patterns of a backend on a partition, in the order of measurement.
+/// Patterns of a backend on a partition, in the order of measurement.
 pub fn patterns<'r>(result: &'r RunResult, backend: &'r str, ranks: u64) -> impl Iterator<Item = &'r PatternRecord> {
     result.patterns.iter().filter(move |r| r.ranks == ranks && r.backend == backend)
 }
 
 /// A backend on a partition with one access method.
 #[derive(Clone, Copy, Debug)]
-pub struct Spot<'r> {
+pub struct RecordSelector<'r> {
     /// Name of the backend.
     pub backend: &'r str,
     /// Ranks of the partition.
     pub ranks: u64,
     /// Access method.
-    pub access: Access,
+    pub access: AccessMethod,
 }
 
-impl<'r> Spot<'r> {
-    /// Where this pattern was measured.
+impl<'r> RecordSelector<'r> {
+    /// Selects the records beside this pattern.
     #[must_use]
     pub fn of(record: &'r PatternRecord) -> Self {
         Self { backend: &record.backend, ranks: record.ranks, access: record.access }
     }
 
-    fn is(self, backend: &str, ranks: u64, access: Access) -> bool {
+    fn matches(self, backend: &str, ranks: u64, access: AccessMethod) -> bool {
         self.access == access && self.ranks == ranks && self.backend == backend
     }
 
     /// Its patterns, in the order of measurement.
     pub fn records(self, result: &'r RunResult) -> impl Iterator<Item = &'r PatternRecord> {
-        result.patterns.iter().filter(move |r| self.is(&r.backend, r.ranks, r.access))
+        result.patterns.iter().filter(move |r| self.matches(&r.backend, r.ranks, r.access))
     }
 
     /// Its types, in the order of measurement.
     pub fn types(self, result: &'r RunResult) -> impl Iterator<Item = &'r TypeRecord> {
-        result.types.iter().filter(move |t| self.is(&t.backend, t.ranks, t.access))
+        result.types.iter().filter(move |t| self.matches(&t.backend, t.ranks, t.access))
     }
 
-    /// The record of one pattern, if it was reached.
+    /// The record of one pattern, if it exists.
     #[must_use]
     pub fn record(self, result: &'r RunResult, pattern: u8) -> Option<&'r PatternRecord> {
         self.records(result).find(|r| r.pattern == pattern)
@@ -84,20 +84,20 @@ impl<'r> Spot<'r> {
     /// The value of one type.
     #[must_use]
     pub fn type_value(self, derived: &'r Derived, pattern_type: PatternType) -> Option<&'r TypeValue> {
-        derived.types.iter().find(|v| v.pattern_type == pattern_type && self.is(&v.backend, v.ranks, v.access))
+        derived.types.iter().find(|v| v.pattern_type == pattern_type && self.matches(&v.backend, v.ranks, v.access))
     }
 
-    /// One pattern of the comparison with other backends; None if nothing was compared.
+    /// One pattern of the comparison with other backends; None without comparison.
     #[must_use]
-    pub fn rung(self, derived: &'r Derived, pattern: u8) -> Option<&'r PatternRung> {
-        derived.ladder.patterns.iter().find(|r| r.pattern == pattern && self.is(&r.backend, r.ranks, r.access))
+    pub fn pattern_comparison(self, derived: &'r Derived, pattern: u8) -> Option<&'r PatternComparison> {
+        derived.ladder.patterns.iter().find(|r| r.pattern == pattern && self.matches(&r.backend, r.ranks, r.access))
     }
 
     /// One type of the comparison.
     #[must_use]
-    pub fn type_rung(self, derived: &'r Derived, pattern_type: PatternType) -> Option<&'r TypeRung> {
+    pub fn type_comparison(self, derived: &'r Derived, pattern_type: PatternType) -> Option<&'r TypeComparison> {
         let mut rungs = derived.ladder.types.iter();
-        rungs.find(|r| r.pattern_type == pattern_type && self.is(&r.backend, r.ranks, r.access))
+        rungs.find(|r| r.pattern_type == pattern_type && self.matches(&r.backend, r.ranks, r.access))
     }
 }
 
@@ -107,14 +107,14 @@ pub fn partition_value<'a>(derived: &'a Derived, backend: &str, ranks: u64) -> O
     derived.partitions.iter().find(|v| v.ranks == ranks && v.backend == backend)
 }
 
-/// What the device that is mounted has moved; with several hosts the sum over theirs. None: not known.
+/// Traffic of the mounted device; with several hosts the sum over their devices. None if unknown.
 #[must_use]
 pub fn mounted_device(evidence: &Evidence) -> Option<DeviceTraffic> {
     let host = |device: &DeviceTraffic| device.device.rsplit_once(':').map(|(host, _)| host.to_owned());
     let mut hosts = Vec::new();
     let mut sum: Option<DeviceTraffic> = None;
     for device in &evidence.devices {
-        // The devices of a host are in order: the mounted one comes first, what it lies on behind it.
+        // The devices of a host are ordered: the mounted one is followed by those below it.
         if hosts.contains(&host(device)) {
             continue;
         }
@@ -135,26 +135,26 @@ pub fn mounted_device(evidence: &Evidence) -> Option<DeviceTraffic> {
 
 /// Position of an access method in the arrays of [`PartitionValue`].
 #[must_use]
-pub fn access_index(access: Access) -> usize {
+pub fn access_index(access: AccessMethod) -> usize {
     match access {
-        Access::Write => 0,
-        Access::Rewrite => 1,
-        Access::Read => 2,
+        AccessMethod::Write => 0,
+        AccessMethod::Rewrite => 1,
+        AccessMethod::Read => 2,
     }
 }
 
-/// What is named of an access method in pictures.
+/// Label of an access method in pictures.
 #[must_use]
-pub fn access_label(access: Access) -> &'static str {
+pub fn access_label(access: AccessMethod) -> &'static str {
     match access {
-        Access::Write => "first write",
-        Access::Rewrite => "rewrite",
-        Access::Read => "read",
+        AccessMethod::Write => "first write",
+        AccessMethod::Rewrite => "rewrite",
+        AccessMethod::Read => "read",
     }
 }
 
-/// A chunk size the way the paper writes it, in at most nine characters: `1 kB`, `32 kB+8`, `1 MB+8 kB`. Other sizes
-/// are plain bytes, above 10 MB they are rounded.
+/// Formats a chunk size as in the paper, in at most nine characters: `1 kB`, `32 kB+8`, `1 MB+8 kB`. Other sizes are plain bytes, rounded
+/// above 10 MB.
 #[must_use]
 pub fn chunk_label(bytes: u64) -> String {
     const KB: u64 = 1024;
@@ -173,10 +173,10 @@ pub fn chunk_label(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// What is measured: types, whether all are rewritten, whether type 1 has the shared pointer, and the multiples of
-/// segments in bytes.
+/// Describes the patterns: types, whether all are rewritten, whether type 1 uses the shared pointer, and the multiples of segments in
+/// bytes.
 #[must_use]
-pub fn patterns_asked(
+pub fn pattern_options(
     types: &[PatternType],
     (full_rewrite, shared_pointer, segment_multiple_bytes): (bool, bool, u64),
 ) -> String {

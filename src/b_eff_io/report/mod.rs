@@ -1,5 +1,5 @@
 //! Reports of b_eff_io: its model, PREFIX.csv, PREFIX.json, a summary of each backend, and the journal. Pure functions of the records and
-//! of what [`super::values`] derived from them.
+//! of their derived values ([`super::values`]).
 
 mod bandwidth;
 pub(crate) mod cells;
@@ -11,6 +11,7 @@ mod evidence;
 mod findings;
 #[cfg(test)]
 pub mod fixtures;
+mod harness_cost;
 mod head;
 #[cfg(test)]
 mod journal_tests;
@@ -19,11 +20,10 @@ mod ladder;
 mod latency;
 pub mod layout;
 mod options;
+mod partition_view;
 mod partitions;
 pub mod plan_table;
-mod program;
 mod setup;
-mod shown;
 pub mod sum;
 mod summary;
 #[cfg(test)]
@@ -35,24 +35,24 @@ pub mod verdicts;
 
 use std::io;
 
-use self::shown::{Shown, Split};
+use self::partition_view::{PartitionIndex, PartitionView};
 use super::records::RunResult;
 use super::values::kinds::KINDS;
 use super::values::standout;
 use super::values::{derive, without_ladder, Derived, Validity};
 use crate::b_eff_io::config::Release;
-use crate::frame::records::{Kind, Record, Warning};
-use crate::frame::report::model::{Model, Section};
-use crate::frame::report::picture::Point;
-use crate::frame::report::{common, Level, Views};
-use crate::frame::values::comparable::Comparable;
+use crate::frame::records::{JournaledResult, Warning, WarningKind};
+use crate::frame::report::model::{ReportModel, ReportSection};
+use crate::frame::report::picture::MeasuredPoint;
+use crate::frame::report::{common, DetailLevel, Views};
+use crate::frame::values::comparable::ComparableRun;
 use crate::frame::values::MPI_IO;
 
 impl Views for RunResult {
     type Derived = Derived;
     const TITLE: &'static str = "b_eff_io";
     const SCHEMA: &'static str = "docs/results-schema.json";
-    const KINDS: &'static [Kind] = KINDS;
+    const KINDS: &'static [WarningKind] = KINDS;
 
     fn derived(&self) -> Derived {
         derive(self)
@@ -66,11 +66,11 @@ impl Views for RunResult {
         &derived.warnings
     }
 
-    fn model(&self, derived: &Derived, level: Level) -> Model {
+    fn model(&self, derived: &Derived, level: DetailLevel) -> ReportModel {
         model(self, derived, level)
     }
 
-    fn over_ranks(&self, derived: &Derived) -> Vec<Point> {
+    fn over_ranks(&self, derived: &Derived) -> Vec<MeasuredPoint> {
         partitions::over_ranks(self, derived)
     }
 
@@ -86,7 +86,7 @@ impl Views for RunResult {
         csv::rows(self, derived)
     }
 
-    fn comparable(&self, derived: &Derived) -> Comparable {
+    fn comparable(&self, derived: &Derived) -> ComparableRun {
         comparable::comparable(self, derived)
     }
 
@@ -95,24 +95,24 @@ impl Views for RunResult {
         suffixes(&self.config.backends).split_off(2)
     }
 
-    fn own_view(&self, derived: &Derived, suffix: &str) -> Option<String> {
+    fn own_file(&self, derived: &Derived, suffix: &str) -> Option<String> {
         let backends = &self.config.backends;
         let backend = backends.iter().find(|backend| sum_suffix(backends, backend) == suffix)?;
         Some(sum::summary(self, derived, backend))
     }
 
-    /// As a format all summaries are one text.
+    /// As a format, all summaries form one text.
     fn format(&self, derived: &Derived, word: &str) -> Option<io::Result<Vec<u8>>> {
         let summary = |backend: &String| sum::summary(self, derived, backend);
         match word {
-            "json" | "csv" => Some(self.view(derived, &format!(".{word}"))),
+            "json" | "csv" => Some(self.file_bytes(derived, &format!(".{word}"))),
             "sum" => Some(Ok(self.config.backends.iter().map(summary).collect::<String>().into_bytes())),
             _ => None,
         }
     }
 }
 
-/// Suffixes of the files beside the journal of a run with these backends.
+/// Suffixes of the files beside the journal.
 pub(super) fn suffixes(backends: &[String]) -> Vec<String> {
     let sums = backends.iter().map(|backend| sum_suffix(backends, backend));
     [".json".to_owned(), ".csv".to_owned()].into_iter().chain(sums).collect()
@@ -126,73 +126,73 @@ fn sum_suffix(backends: &[String], backend: &str) -> String {
     }
 }
 
-/// Backends with values and pictures on a page; a damaged file may name any number.
-const BACKENDS: usize = 8;
+/// Maximum number of backends on a page; a corrupt file may name any number.
+const MAX_PAGE_BACKENDS: usize = 8;
 
-fn model(result: &RunResult, derived: &Derived, level: Level) -> Model {
+fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportModel {
     let (manifest, release) = (&result.manifest, result.config.release);
-    let common = common::model(
+    let common = common::common_model(
         result,
         derived,
-        &common::Of {
+        &common::ReportSubject {
             machine: &manifest.machine,
             storage: Some(&manifest.storage),
             name: "b_eff_io",
             subject: "effective I/O bandwidth (b_eff_io)",
             units: "sizes: 1 kB = 1024 bytes, 1 MB = 1024 kB; bandwidth: 1 MB/s = 1 000 000 bytes/s",
-            wrong_data: "DATA CORRUPTION: the storage did not give back what was written.",
+            wrong_data: "DATA CORRUPTION: the storage did not return what was written.",
             real_seconds: result.ending.real_seconds,
         },
     );
     let most = match level {
-        Level::Screen => values::BACKENDS,
-        Level::Page => BACKENDS,
-        Level::Full | Level::Details => usize::MAX,
+        DetailLevel::Screen => values::MAX_SCREEN_BACKENDS,
+        DetailLevel::Page => MAX_PAGE_BACKENDS,
+        DetailLevel::Full | DetailLevel::Details => usize::MAX,
     };
-    let has_several = layout::measuring(result).count() > 1;
-    let split = Split::new(result, &derived.ladder, most);
-    let shown = values::partition(result, derived).map(|ranks| split.one(ranks));
-    let shown = if level == Level::Page { shown.map(Shown::compared) } else { shown };
+    let has_several = layout::storage_backends(result).count() > 1;
+    let split = PartitionIndex::new(result, &derived.ladder, most);
+    let shown = values::shown_partition(result, derived).map(|ranks| split.partition(ranks));
+    let shown = if level == DetailLevel::Page { shown.map(PartitionView::with_ladder) } else { shown };
     let found = shown.iter().flat_map(|s| standout::findings(&s.result, &s.derived.ladder, s.ranks));
     let findings = found.map(|f| findings::sentence(&f, has_several)).collect();
-    let is_screen = level == Level::Screen;
+    let is_screen = level == DetailLevel::Screen;
     let summary = shown.as_ref().filter(|_| is_screen).map(|shown| summary::blocks(shown, result.partitions.len()));
-    Model {
+    ReportModel {
         head: head::head(result, derived, common.head),
         corruption: result.is_corrupt().then(|| head::corruption(result)),
         values: values::values(result, derived, most),
         notes: values::notes(result, derived, common.has_failed),
-        judged: values::judged(result, derived, release),
-        judged_otherwise: values::judged_otherwise(result, derived),
+        assessments: values::criteria_by_backend(result, derived, release),
+        alternative_assessments: values::other_release_criteria(result, derived),
         findings,
-        checked: head::checked(result),
-        has_several,
+        verification: head::compared_bytes(result),
+        has_several_backends: has_several,
         summary: summary.unwrap_or_default(),
         sections: if is_screen { Vec::new() } else { sections(result, derived, level, &split, shown) },
         method: if is_screen { Vec::new() } else { vec![costs::section(result, derived), setup::section(result)] },
-        complete: head::complete(result),
-        again: longer(derived, release),
+        complete: head::completion_line(result),
+        rerun: longer_run(derived, release),
         ..common
     }
 }
 
-/// The values, then each partition; on a page the one that is shown, and what all of them have in common.
+/// The values, then each partition; on a page only the selected one and an overview of all.
 fn sections(
     result: &RunResult,
     derived: &Derived,
-    level: Level,
-    split: &Split<'_>,
-    shown: Option<Shown>,
-) -> Vec<Section> {
+    level: DetailLevel,
+    split: &PartitionIndex<'_>,
+    shown: Option<PartitionView>,
+) -> Vec<ReportSection> {
     let mut sections = vec![values::section(result, derived)];
-    if level != Level::Page {
-        let partitions = result.partitions.iter().map(|p| split.one(p.ranks));
-        sections.extend(partitions.flat_map(|shown| of_partition(&shown, level)));
-        sections.extend(evidence::queue(result).filter(|_| level == Level::Details));
+    if level != DetailLevel::Page {
+        let partitions = result.partitions.iter().map(|p| split.partition(p.ranks));
+        sections.extend(partitions.flat_map(|shown| partition_sections(&shown, level)));
+        sections.extend(evidence::queue_section(result).filter(|_| level == DetailLevel::Details));
     } else if let Some(shown) = shown {
-        let mut own = of_partition(&shown, level);
+        let mut own = partition_sections(&shown, level);
         let bandwidth = own.iter_mut().find(|section| section.name == "bandwidth");
-        bandwidth.into_iter().for_each(|s| s.blocks.extend(bandwidth::others(result, split, shown.ranks)));
+        bandwidth.into_iter().for_each(|s| s.blocks.extend(bandwidth::folded_partitions(result, split, shown.ranks)));
         sections.extend(own);
         sections.extend(timeline::section(result, &shown));
         sections.extend(partitions::section(result, derived));
@@ -200,19 +200,19 @@ fn sections(
     sections
 }
 
-fn of_partition(shown: &Shown, level: Level) -> Vec<Section> {
+fn partition_sections(shown: &PartitionView, level: DetailLevel) -> Vec<ReportSection> {
     let details = |backend: &String| [details::section(shown, backend), evidence::section(shown, backend)];
-    let is_detailed = level == Level::Details;
+    let is_detailed = level == DetailLevel::Details;
     [ladder::section(shown, level), Some(bandwidth::section(shown, level)), time::section(shown, level)]
         .into_iter()
-        .chain([latency::section(shown, level), program::section(shown)])
+        .chain([latency::section(shown, level), harness_cost::section(shown)])
         .chain(shown.result.config.backends.iter().filter(|_| is_detailed).flat_map(details))
         .flatten()
         .collect()
 }
 
-/// The time that would make the value valid, if that is what is missing.
-fn longer(derived: &Derived, release: Release) -> Option<(String, &'static str)> {
+/// Advises a longer time if only that prevents validity.
+fn longer_run(derived: &Derived, release: Release) -> Option<(String, &'static str)> {
     let minutes = match release {
         Release::R0_5 => 10,
         Release::R1 => 15,
@@ -224,5 +224,5 @@ fn longer(derived: &Derived, release: Release) -> Option<(String, &'static str)>
             && v.criteria.iter().any(|c| !c.met && c.lack.starts_with("too short"))
     };
     let is_short = derived.validity.iter().any(is_short);
-    is_short.then(|| (format!("the same with --time {minutes}m"), "for a value that counts"))
+    is_short.then(|| (format!("the same with --time {minutes}m"), "for a valid value"))
 }

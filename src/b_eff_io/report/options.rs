@@ -1,18 +1,18 @@
-//! What a report says of each option: its name in comparisons, and in the head what differs from the defaults.
+//! Options in reports: their names in comparisons, and non-default ones in the head.
 
 use crate::b_eff_io::config::{
-    Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, PreallocatePolicy, Termination, Verify,
+    BufferPolicy, CollectivePolicy, Config, ExchangePolicy, InjectedFault, PreallocatePolicy, Termination, Verify,
 };
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::frame::backends::any_can;
+use crate::frame::backends::any_supports;
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::report::facts::{definition, set_up, Field};
+use crate::frame::report::facts::{definition, set_up, ConfigFieldRole};
 use crate::frame::report::machine;
-use crate::frame::report::text::{count, list, settings};
+use crate::frame::report::text::{count, join_settings, list};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, Field); 35] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 35] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -22,9 +22,9 @@ pub(super) const FIELDS: [(&str, Field); 35] = [
     ("termination", definition("end of the loops")),
     ("rounds", definition("rounds")),
     ("cache", definition("page cache")),
-    ("buffers", definition("memory of the calls")),
+    ("buffers", definition("transfer buffer")),
     ("unique_open", definition("unique open")),
-    ("inject", definition("damage on purpose")),
+    ("inject", definition("injected fault")),
     ("backends", set_up("backend")),
     ("direct", set_up("direct I/O")),
     ("queue_depth", set_up("queue depth")),
@@ -36,31 +36,30 @@ pub(super) const FIELDS: [(&str, Field); 35] = [
     ("verify", set_up("verify")),
     ("latency", set_up("latency recorded")),
     ("space_limit", set_up("space")),
-    // What is compared is the first pass, which repeats do not change.
-    ("repeat", Field::Silent),
-    ("until_percent", Field::Silent),
-    // Told by the hints themselves, and by partitions and M_PART.
-    ("hints", Field::Silent),
-    ("partitions", Field::Silent),
-    ("memory_per_process_bytes", Field::Silent),
-    ("inject_at", Field::Silent),
-    ("path", Field::Silent),
-    ("run_dir", Field::Silent),
-    ("keep_files", Field::Silent),
-    ("out", Field::Silent),
-    // Told by where the ranks were.
-    ("bind", Field::Silent),
-    ("seed", Field::Silent),
+    // Only first measurements are compared, which repetitions do not affect.
+    ("repeat", ConfigFieldRole::Ignored),
+    ("until_percent", ConfigFieldRole::Ignored),
+    // Covered by the hints themselves, and by partitions and M_PART.
+    ("hints", ConfigFieldRole::Ignored),
+    ("partitions", ConfigFieldRole::Ignored),
+    ("memory_per_process_bytes", ConfigFieldRole::Ignored),
+    ("inject_at", ConfigFieldRole::Ignored),
+    ("path", ConfigFieldRole::Ignored),
+    ("run_dir", ConfigFieldRole::Ignored),
+    ("keep_files", ConfigFieldRole::Ignored),
+    ("out", ConfigFieldRole::Ignored),
+    // Covered by the CPUs of the ranks.
+    ("bind", ConfigFieldRole::Ignored),
+    ("seed", ConfigFieldRole::Ignored),
 ];
 
-/// What was chosen otherwise than by default and changes the meaning of the numbers, the options of the drivers in the
-/// middle; None: nothing.
-pub(super) fn unusual(config: &Config) -> Option<String> {
-    let has_queue = any_can(&config.backends, |row| row.has_queue);
+/// Options that differ from the defaults and affect the numbers, options of the drivers in the middle; None: none.
+pub(super) fn non_default(config: &Config) -> Option<String> {
+    let has_queue = any_supports(&config.backends, |row| row.has_queue);
     let option = |is_set: bool, text: &str| is_set.then(|| text.to_owned());
     let direct = match config.direct {
         DirectPolicy::ByBackend => None,
-        policy => Some(format!("--direct {}", machine::direct(policy))),
+        policy => Some(format!("--direct {}", machine::direct_policy_text(policy))),
     };
     let collective = match config.collective {
         CollectivePolicy::Auto => None,
@@ -73,26 +72,26 @@ pub(super) fn unusual(config: &Config) -> Option<String> {
         ExchangePolicy::SharedMemory => Some("--set exchange=shared-memory".to_owned()),
         ExchangePolicy::Messages => Some("--set exchange=messages".to_owned()),
     };
-    let room = match config.preallocate {
+    let preallocation = match config.preallocate {
         PreallocatePolicy::Auto => None,
         PreallocatePolicy::Native => Some("--preallocate native"),
         PreallocatePolicy::Zeros => Some("--set preallocate=zeros"),
         PreallocatePolicy::Size => Some("--set preallocate=size"),
-        // Of results from before it was made too.
+        // Also for results recorded before it was introduced.
         PreallocatePolicy::Off => config.may_be_direct().then_some("--preallocate off"),
     };
     let types: Vec<String> = config.types.iter().map(PatternType::to_string).collect();
-    settings([
-        config.inject.map(|damage| format!("DAMAGED ON PURPOSE ({})", damage_name(damage))),
+    join_settings([
+        config.inject.map(|damage| format!("INJECTED FAULT ({})", fault_name(damage))),
         (config.types != PatternType::ALL).then(|| format!("types {} only", list(&types))),
-        option(config.buffers == Buffers::Reused, "--buffers reused (FROM WARM BUFFERS)"),
+        option(config.buffers == BufferPolicy::Reused, "--buffers reused (REUSED BUFFERS)"),
         direct,
         (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache))),
         collective,
         config.aggregators.map(|n| format!("--aggregators {n}")),
         config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes))),
         exchange,
-        room.map(str::to_owned),
+        preallocation.map(str::to_owned),
         config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}")),
         config.until_percent.map(|percent| format!("--until {percent}%")),
         option(config.latency, "--latency"),
@@ -113,14 +112,14 @@ fn cache_name(cache: CachePolicy) -> &'static str {
     }
 }
 
-fn damage_name(damage: Inject) -> &'static str {
+fn fault_name(damage: InjectedFault) -> &'static str {
     match damage {
-        Inject::Flip => "one bit turned over",
-        Inject::OtherRank => "a chunk holds another rank's data",
-        Inject::Stale => "a chunk holds the data of the first write",
-        Inject::Zero => "a chunk is zero",
-        Inject::Hole => "a chunk is a hole",
-        Inject::Swap => "two places have changed their data",
-        Inject::Misplaced => "a chunk holds the data of another place",
+        InjectedFault::Flip => "one bit flipped",
+        InjectedFault::OtherRank => "a chunk holds another rank's data",
+        InjectedFault::Stale => "a chunk holds the data of the first write",
+        InjectedFault::Zero => "a chunk is zero",
+        InjectedFault::Hole => "a chunk is a hole",
+        InjectedFault::Swap => "two chunks are swapped",
+        InjectedFault::Misplaced => "a chunk holds the data of another offset",
     }
 }

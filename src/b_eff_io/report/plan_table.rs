@@ -1,25 +1,26 @@
-//! What would run, as text: partitions, schedule, sizes of calls and files, memory.
+//! The plan of a run as text: partitions, schedule, sizes of calls and files, memory.
 
 use crate::b_eff_io::config::Partitions;
 use crate::b_eff_io::plan::outlook::{EndedBy, Outlook};
 use crate::b_eff_io::plan::preview::{FilePreview, PartitionPreview, PatternPreview, Preview, PreviewInput};
 use crate::b_eff_io::plan::Role;
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 use crate::frame::units::{format_seconds, format_size};
 
 use super::layout;
 use super::layout::chunk_label;
 use crate::frame::report::render;
 use crate::frame::report::table::Table;
-use crate::frame::report::text::{count, Page};
+use crate::frame::report::text::{count, TextPage};
 
-/// Warm-up and fill-up have no time: what takes no more than this beyond the schedule fits.
-const FITS: f64 = 1.01;
+/// Tolerance for warm-up and fill-up, which are not scheduled.
+const FIT_TOLERANCE: f64 = 1.01;
 
-/// The plan of a run, no line wider than [`crate::frame::report::text::WIDTH`]. Calls and bytes hold at the assumed bandwidth only.
+/// Formats the plan of a run with lines of at most [`crate::frame::report::text::WIDTH`]. Calls and bytes are valid at the assumed
+/// bandwidth only.
 #[must_use]
 pub fn text(preview: &Preview) -> String {
-    let mut page = Page::default();
+    let mut page = TextPage::default();
     head(&mut page, preview);
     for partition in &preview.partitions {
         table(&mut page, partition);
@@ -28,18 +29,18 @@ pub fn text(preview: &Preview) -> String {
     page.finish()
 }
 
-fn head(page: &mut Page, preview: &Preview) {
+fn head(page: &mut TextPage, preview: &Preview) {
     let input = &preview.input;
     page.line("Plan of a b_eff_io run; nothing has been measured or written.");
     page.line("sizes in the tables: 1 kB = 1024 bytes, 1 MB = 1024 kB; bandwidth: 1 MB/s = 1 000 000 bytes/s");
     page.blank();
     page.field("definition", &definition(input));
     let how = (input.full_rewrite, input.shared_pointer, input.segment_multiple_bytes);
-    page.field("patterns", &layout::patterns_asked(&input.types, how));
+    page.field("patterns", &layout::pattern_options(&input.types, how));
     page.field(
         "time",
         &format!(
-            "{} for one backend, {} for {}; opening, closing and what count-driven patterns take beyond it come on top",
+            "{} for one backend, {} for {}; opening, closing and overruns of count-driven patterns are additional",
             format_seconds(preview.scheduled_seconds),
             format_seconds(preview.scheduled_seconds * input.backends as f64),
             count(input.backends, "backend")
@@ -54,13 +55,13 @@ fn head(page: &mut Page, preview: &Preview) {
             format_size(preview.rank_memory_bytes),
             format_size(preview.period_bytes),
             format_size(input.memory_per_rank_bytes),
-            beside(preview)
+            other_memory(preview)
         ),
     );
     page.field(
         "caches",
         &format!(
-            "{} are a rank's share, as if hosts were like this one, with {} on each, spread over its caches; a run \
+            "{} is a rank's share, assuming hosts like this one with {} each, distributed over its caches; a run \
              counts its ranks",
             format_size(input.cache_share_bytes),
             count(input.ranks_of_host, "rank")
@@ -75,15 +76,15 @@ fn head(page: &mut Page, preview: &Preview) {
     );
 }
 
-/// What a rank has mapped that is not its own.
-fn beside(preview: &Preview) -> String {
+/// Mapped memory that a rank does not own.
+fn other_memory(preview: &Preview) -> String {
     let neighbours = match preview.neighbours_memory_bytes {
         0 => String::new(),
-        bytes => format!("; {} mapped of its neighbours, which is theirs", format_size(bytes)),
+        bytes => format!("; {} mapped from its neighbours, who own it", format_size(bytes)),
     };
     let files = match preview.file_memory_bytes {
         0 => String::new(),
-        bytes => format!("; up to {} of files mapped, which is page cache", format_size(bytes)),
+        bytes => format!("; up to {} of files mapped, in the page cache", format_size(bytes)),
     };
     neighbours + &files
 }
@@ -102,9 +103,9 @@ fn definition(input: &PreviewInput) -> String {
     )
 }
 
-fn table(page: &mut Page, partition: &PartitionPreview) {
-    let reduced = if partition.m_part_bytes < partition.m_part_wanted_bytes {
-        format!(" (definition: {}, reduced for lack of space)", format_size(partition.m_part_wanted_bytes))
+fn table(page: &mut TextPage, partition: &PartitionPreview) {
+    let reduced = if partition.m_part_bytes < partition.m_part_defined_bytes {
+        format!(" (definition: {}, reduced for lack of space)", format_size(partition.m_part_defined_bytes))
     } else {
         String::new()
     };
@@ -131,7 +132,7 @@ fn table(page: &mut Page, partition: &PartitionPreview) {
         ]
     };
     let head = ["pat", "type", "l", "L", "U", "write s", "rewrite s", "read s", "calls", "bytes", "ended by"];
-    render::table(page, &Table::new("", 2, head).with_words().with(partition.patterns.iter().map(row)));
+    render::table(page, &Table::new("", 2, head).with_words().with_rows(partition.patterns.iter().map(row)));
     for file in &partition.files {
         page.line(format!("  type {} {:<10} {}", file.pattern_type, file.pattern_type.name(), files(file)));
     }
@@ -143,12 +144,12 @@ fn ended_by(p: &PatternPreview) -> &'static str {
     match (p.role, p.outlook[0]) {
         (Role::WarmUp, _) => "warm-up",
         (Role::FillUp, _) => "fill-up",
-        (Role::Timed, Some(o)) if o.one_call_is_too_long() => "one call",
-        (Role::Timed, o) => o.map_or("", |o| end(o.ended_by)),
+        (Role::Timed, Some(o)) if o.has_overlong_call() => "one call",
+        (Role::Timed, o) => o.map_or("", |o| ended_by_label(o.ended_by)),
     }
 }
 
-fn end(ended_by: EndedBy) -> &'static str {
+fn ended_by_label(ended_by: EndedBy) -> &'static str {
     match ended_by {
         EndedBy::Time => "time",
         EndedBy::Counts => "counts",
@@ -157,10 +158,10 @@ fn end(ended_by: EndedBy) -> &'static str {
     }
 }
 
-/// Whether the calls of each access method fit its time at the assumed rate, and what ends its patterns.
-fn outlook(page: &mut Page, partition: &PartitionPreview, rate_bytes_per_second: f64) {
+/// Whether the calls of each access method fit its time at the assumed rate, and why its patterns end.
+fn outlook(page: &mut TextPage, partition: &PartitionPreview, rate_bytes_per_second: f64) {
     page.blank();
-    for (i, access) in Access::ALL.into_iter().enumerate() {
+    for (i, access) in AccessMethod::ALL.into_iter().enumerate() {
         let all: Vec<(u8, Outlook)> =
             partition.patterns.iter().filter_map(|p| p.outlook[i].map(|o| (p.number, o))).collect();
         let (seconds, scheduled): (f64, f64) =
@@ -168,7 +169,7 @@ fn outlook(page: &mut Page, partition: &PartitionPreview, rate_bytes_per_second:
         if all.is_empty() {
             continue;
         }
-        let verdict = match seconds <= FITS * scheduled {
+        let verdict = match seconds <= FIT_TOLERANCE * scheduled {
             false => "does NOT fit",
             true if all.iter().any(|(_, o)| o.ended_by == EndedBy::Space) => "does NOT fit the space",
             true => "fits",
@@ -187,11 +188,12 @@ fn outlook(page: &mut Page, partition: &PartitionPreview, rate_bytes_per_second:
             (!numbers.is_empty()).then(|| ranges(&numbers))
         };
         let ends = [EndedBy::Time, EndedBy::Counts, EndedBy::Space, EndedBy::Guard];
-        let ends = ends.map(|e| with(&|o| o.ended_by == e).map(|patterns| format!("{}: {patterns}", end(e))));
+        let ends =
+            ends.map(|e| with(&|o| o.ended_by == e).map(|patterns| format!("{}: {patterns}", ended_by_label(e))));
         page.hanging("           ended by ", &ends.into_iter().flatten().collect::<Vec<_>>().join("; "));
         for (patterns, what) in [
-            (with(&Outlook::one_call_is_too_long), "one call alone is longer than the time of"),
-            (with(&Outlook::is_short_of_time), "earlier ones leave less than 90 % of the time of"),
+            (with(&Outlook::has_overlong_call), "one call alone exceeds the time of"),
+            (with(&Outlook::is_short_of_time), "earlier overruns leave less than 90 % of the time of"),
         ] {
             if let Some(patterns) = patterns {
                 page.hanging("           ", &format!("{what} {patterns}"));
@@ -200,7 +202,7 @@ fn outlook(page: &mut Page, partition: &PartitionPreview, rate_bytes_per_second:
     }
 }
 
-/// Ascending numbers, those that follow each other as `1-4`.
+/// Ascending numbers, consecutive ones as `1-4`.
 fn ranges(numbers: &[u8]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let shown = |run: &[u8]| match run {
@@ -279,9 +281,9 @@ mod tests {
             slow.contains("write does NOT fit: 425.8 MiB at the assumed rate take 22.3 s, scheduled are 20.0 s"),
             "{slow}"
         );
-        assert!(slow.contains("one call alone is longer than the time of 1, 10, 18, 26, 35"), "{slow}");
-        assert!(slow.contains("earlier ones leave less than 90 % of the time of"), "{slow}");
-        // One call of the first write is all that there is to rewrite and to read.
+        assert!(slow.contains("one call alone exceeds the time of 1, 10, 18, 26, 35"), "{slow}");
+        assert!(slow.contains("earlier overruns leave less than 90 % of the time of"), "{slow}");
+        // Rewrite and read have only the one call of the first write.
         assert!(slow.contains("read does NOT fit") && slow.contains("ended by counts: 0-42"), "{slow}");
     }
 

@@ -1,24 +1,23 @@
-//! PREFIX.sum: the summary file of release 2.1, line by line and letter by letter, with its misspellings: readers match them. They
-//! read its columns or the third field of the line with `b_eff_io =`. What the release did not say stands in lines that
-//! begin with `#`.
+//! PREFIX.sum: the summary file of release 2.1, identical in layout and spelling, including misspellings, since readers match them: they
+//! read its columns or the third field of the line with `b_eff_io =`. Additional information is in lines that begin with `#`.
 
 mod closing;
+mod context;
 mod head;
-mod of;
 mod table;
 
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::Derived;
-use crate::frame::report::text::Page;
+use crate::frame::report::text::TextPage;
 
-use self::of::Of;
+use self::context::SummaryContext;
 
-/// The summary of one backend: for each partition the table, the averages and the value; then the validity by release 2.1
-/// and the maximum over the partitions.
+/// Summary of one backend: for each partition the table, the averages and the value; then the validity by release 2.1 and the
+/// maximum over the partitions.
 #[must_use]
 pub fn summary(result: &RunResult, derived: &Derived, backend: &str) -> String {
-    let mut page = Page::default();
-    let of = Of { result, derived, backend };
+    let mut page = TextPage::default();
+    let of = SummaryContext { result, derived, backend };
     head::write(&mut page, of);
     for partition in &result.partitions {
         table::write(&mut page, of, partition);

@@ -4,50 +4,50 @@ use super::*;
 use crate::b_eff_io::cli::IoArgs;
 use crate::b_eff_io::config::RepeatPolicy;
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord};
+use crate::b_eff_io::records::{PartitionRecord, PatternRecord, StopReason};
 use crate::b_eff_io::values::{PartitionValue, TypeValue};
 use crate::frame::benchmark::has_option;
-use crate::frame::records::{Access, Outcome};
+use crate::frame::records::{AccessMethod, RunOutcome};
 use crate::frame::report::checks::{
-    assert_fits_a_screen, assert_full_fits, assert_page, full, hostile_name, one_of_each,
+    assert_full_fits, assert_page, assert_screen_fits, full_text, hostile_name, one_warning_of_each_kind,
 };
-use crate::frame::report::html::{page, Source};
-use crate::frame::report::{Place, Saved};
+use crate::frame::report::html::{page, PageRun};
+use crate::frame::report::{DisplayContext, SaveStatus};
 use crate::frame::values::NULL_BACKEND;
 
-fn saved() -> Saved {
-    Saved::Files([".jsonl", ".json", ".csv", ".sum"].map(|end| format!("results/run1{end}").into()).into())
+fn saved() -> SaveStatus {
+    SaveStatus::SavedTo([".jsonl", ".json", ".csv", ".sum"].map(|end| format!("results/run1{end}").into()).into())
 }
 
 fn assert_fits(result: &RunResult, what: &str) -> String {
-    assert_fits_a_screen(result, layout::measuring(result).count(), saved(), what)
+    assert_screen_fits(result, layout::storage_backends(result).count(), saved(), what)
 }
 
-fn shown(result: &RunResult, saved: Saved, columns: usize) -> String {
-    result.sheet(&derive(result), Level::Screen, &Place { columns, saved }).render(false)
+fn render(result: &RunResult, saved: SaveStatus, columns: usize) -> String {
+    result.sheet(&derive(result), DetailLevel::Screen, &DisplayContext { columns, saved }).render(false)
 }
 
 #[test]
 fn golden_reports() {
     for (name, result, _) in fixtures::all() {
         insta::assert_snapshot!(format!("{name}.screen"), assert_fits(&result, name));
-        insta::assert_snapshot!(format!("{name}.full"), full(&result, Level::Full));
+        insta::assert_snapshot!(format!("{name}.full"), full_text(&result, DetailLevel::Full));
     }
     let mut one = fixtures::ladder();
     one.config.backends = vec!["mpiio".into()];
     insta::assert_snapshot!("one.screen", assert_fits(&one, "one"));
-    insta::assert_snapshot!("failed.details", full(&fixtures::failed(), Level::Details));
-    // Every type and access method looks the same in the details: a few are enough.
+    insta::assert_snapshot!("failed.details", full_text(&fixtures::failed(), DetailLevel::Details));
+    // The details of all types and access methods have the same format: a few are enough.
     for (name, mut result) in [("few", fixtures::ladder()), ("again", fixtures::repeated())] {
-        let is_one = |p: &PatternRecord| p.access != Access::Rewrite && p.pattern < 17;
+        let is_one = |p: &PatternRecord| p.access != AccessMethod::Rewrite && p.pattern < 17;
         result.config.backends.retain(|backend| ["mpiio", "uring"].contains(&backend.as_str()));
         result.patterns.retain(is_one);
-        result.repeats.retain(|r| is_one(&r.measured));
-        insta::assert_snapshot!(format!("{name}.details"), full(&result, Level::Details));
+        result.repetitions.retain(|r| is_one(&r.measurement));
+        insta::assert_snapshot!(format!("{name}.details"), full_text(&result, DetailLevel::Details));
     }
 }
 
-/// Whatever a file holds: bounds of the screen, of the lines of the full text, and of a page.
+/// Bounds of the screen, of the lines of the full text, and of a page, for any file.
 #[test]
 fn every_result_keeps_the_bounds() {
     for (name, result, _) in fixtures::all() {
@@ -58,13 +58,13 @@ fn every_result_keeps_the_bounds() {
             assert_full_fits(&result, "b_eff_io (", &what);
             [assert_fits(&result, &what), assert_page(&result, &what)]
         };
-        for outcome in [Outcome::Failed, Outcome::Killed] {
+        for outcome in [RunOutcome::Failed, RunOutcome::Killed] {
             with(&|r| r.ending.outcome = outcome, "an outcome");
         }
-        with(&|r| r.patterns.iter_mut().for_each(|p| p.ended = Ended::NotRun("no ".repeat(90))), "not run");
-        with(&|r| r.patterns.iter_mut().for_each(|p| p.ended = Ended::Error), "errors");
+        with(&|r| r.patterns.iter_mut().for_each(|p| p.ended = StopReason::NotRun("no ".repeat(90))), "not run");
+        with(&|r| r.patterns.iter_mut().for_each(|p| p.ended = StopReason::Error), "errors");
         with(&|r| r.patterns.clear(), "no patterns");
-        with(&|r| two_phase(r, |p| p.access == Access::Write), "two-phase first writes");
+        with(&|r| two_phase(r, |p| p.access == AccessMethod::Write), "two-phase first writes");
         with(&nothing, "nothing");
         with(&everything_that_goes_wrong, "everything that goes wrong");
         let [screen, page] = with(&hostile, "hostile names");
@@ -84,13 +84,12 @@ fn nothing(r: &mut RunResult) {
 }
 
 fn everything_that_goes_wrong(r: &mut RunResult) {
-    r.warnings = one_of_each::<RunResult>();
+    r.warnings = one_warning_of_each_kind::<RunResult>();
     r.corruptions = fixtures::failed().corruptions;
     r.errors = vec![fixtures::failed().errors.remove(0); 9];
-    r.ending.outcome = Outcome::Interrupted;
+    r.ending.outcome = RunOutcome::Interrupted;
 }
 
-/// Names of hosts, paths and backends are whatever somebody made them.
 fn hostile(r: &mut RunResult) {
     let long = format!("</script><script>alert(1)</script>'\"{}", hostile_name());
     let (manifest, machine) = (&mut r.manifest.storage, &mut r.manifest.machine);
@@ -114,23 +113,23 @@ fn two_phase(result: &mut RunResult, is_so: impl Fn(&PatternRecord) -> bool) {
 }
 
 #[test]
-fn writes_and_rewrites_of_two_ways_are_told() {
-    let told = |is_so: fn(&PatternRecord) -> bool| {
+fn two_phase_writes_with_other_rewrites_are_reported() {
+    let note_for = |is_so: fn(&PatternRecord) -> bool| {
         let mut result = fixtures::ladder();
         two_phase(&mut result, is_so);
-        let text = shown(&result, saved(), 80);
+        let text = render(&result, saved(), 80);
         text.lines().find(|line| line.contains("two-phase")).map(|line| line.trim().to_owned())
     };
     let small: fn(&PatternRecord) -> bool = |p| p.chunk_bytes == 1024 && p.pattern_type.is_strided();
-    let first = told(|p| p.access == Access::Write && p.chunk_bytes == 1024 && p.pattern_type.is_strided());
+    let first = note_for(|p| p.access == AccessMethod::Write && p.chunk_bytes == 1024 && p.pattern_type.is_strided());
     assert_eq!(first.as_deref(), Some("1 kB, scatter and shared: first writes are two-phase, rewrites not"));
-    assert_eq!(told(small), None, "both are");
-    assert_eq!(told(|_| false), None, "none is");
+    assert_eq!(note_for(small), None, "both are");
+    assert_eq!(note_for(|_| false), None, "none is");
 }
 
 #[test]
 fn the_value_is_one_line_for_grep() {
-    let text = shown(&fixtures::complete(), saved(), 80);
+    let text = render(&fixtures::complete(), saved(), 80);
     let values: Vec<&str> = text.lines().filter(|line| line.starts_with("b_eff_io (")).collect();
     assert_eq!(values.len(), 2, "{text}");
     assert!(values[0].ends_with(", mpiio, VALID") && values[1].ends_with(", posix, NOT VALID"), "{values:?}");
@@ -139,7 +138,7 @@ fn the_value_is_one_line_for_grep() {
 #[test]
 fn the_last_lines_are_the_results() {
     let result = fixtures::complete();
-    let text = full(&result, Level::Details);
+    let text = full_text(&result, DetailLevel::Details);
     let found: Vec<&str> = text.lines().filter(|line| line.starts_with("b_eff_io (")).collect();
     let last: Vec<&str> = text.lines().rev().take(2).collect();
     assert_eq!(found, [last[1], last[0]], "one line for each backend, for grep");
@@ -149,14 +148,14 @@ fn the_last_lines_are_the_results() {
         assert!(line.starts_with(&expected), "{line}");
     }
     assert!(found[0].ends_with("mpiio, VALID"), "{found:?}");
-    assert!(found[1].ends_with("posix, NOT VALID (1 criterion not reached)"), "{found:?}");
+    assert!(found[1].ends_with("posix, NOT VALID (1 criterion not met)"), "{found:?}");
 }
 
 #[test]
-fn what_is_missing_is_told_in_words() {
+fn missing_criteria_are_described() {
     let mut result = fixtures::ladder();
     result.partitions[0].time_seconds = 15.0;
-    let text = shown(&result, saved(), 80);
+    let text = render(&result, saved(), 80);
     assert!(text.contains("too short: 15 s, 15 min needed"), "{text}");
     assert!(text.contains("--time 15m") && !text.contains(">="), "{text}");
 }
@@ -164,35 +163,34 @@ fn what_is_missing_is_told_in_words() {
 #[test]
 fn a_run_without_its_end_says_so_first_and_last() {
     for (result, word) in [(fixtures::interrupted(), "INTERRUPTED"), (fixtures::failed(), "FAILED")] {
-        let [screen, text] = [shown(&result, saved(), 80), full(&result, Level::Full)];
+        let [screen, text] = [render(&result, saved(), 80), full_text(&result, DetailLevel::Full)];
         assert!(screen.lines().next().unwrap().starts_with(&format!("*** {word}")), "{screen}");
         assert!(text.lines().next().unwrap().contains(word) && text.lines().last().unwrap().contains(word));
     }
-    let text = shown(&fixtures::failed(), saved(), 80);
+    let text = render(&fixtures::failed(), saved(), 80);
     let error = "  error       mpiio read pattern 5, rank 1 (2 ranks";
     assert!(text.contains("*** DATA CORRUPTION") && text.contains(error), "{text}");
     assert!(["--time", "compare", "because", "stands out"].iter().all(|advice| !text.contains(advice)), "{text}");
-    assert!(full(&fixtures::failed(), Level::Full).lines().last().unwrap().contains("DATA CORRUPTION"));
+    assert!(full_text(&fixtures::failed(), DetailLevel::Full).lines().last().unwrap().contains("DATA CORRUPTION"));
 }
 
 #[test]
 fn what_to_type_next_names_the_files() {
     let result = fixtures::complete();
-    let text = shown(&result, saved(), 80);
+    let text = render(&result, saved(), 80);
     let next = ["results/run1.jsonl .json .csv .sum", "beff-raw report results/run1.json --full"];
     assert!(next.iter().all(|part| text.contains(part)), "{text}");
-    let text = shown(&result, Saved::Nothing, 80);
+    let text = render(&result, SaveStatus::NotSaved, 80);
     assert!(text.contains("--out NAME") && text.contains("--full"), "{text}");
-    let text = shown(&result, Saved::From("a b.jsonl".into()), 80);
+    let text = render(&result, SaveStatus::LoadedFrom("a b.jsonl".into()), 80);
     assert!(text.contains("beff-raw report 'a b.jsonl' --full"), "{text}");
 }
 
-/// A mark without its meaning says nothing.
 #[test]
 fn the_marks_that_are_used_are_explained() {
     let mut result = fixtures::complete();
-    result.patterns.iter_mut().filter(|p| p.access == Access::Write).for_each(|p| p.ended = Ended::Space);
-    for text in [shown(&result, saved(), 80), full(&result, Level::Full)] {
+    result.patterns.iter_mut().filter(|p| p.access == AccessMethod::Write).for_each(|p| p.ended = StopReason::Space);
+    for text in [render(&result, saved(), 80), full_text(&result, DetailLevel::Full)] {
         assert!(text.contains("s ended by its space share"), "{text}");
     }
 }
@@ -201,76 +199,75 @@ fn the_marks_that_are_used_are_explained() {
 fn the_screen_is_as_wide_as_the_terminal() {
     let result = fixtures::failed();
     for columns in [0, 40, 80, 100, 110, 500] {
-        let text = shown(&result, saved(), columns);
+        let text = render(&result, saved(), columns);
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= columns.clamp(80, 110), "{columns}: {widest}");
     }
 }
 
-/// A value of release 2.1 is not that of its program.
+/// A value of release 2.1 differs from that of its program.
 #[test]
-fn what_the_program_of_2001_counts_is_told_beside_its_value() {
-    let said = |result: &RunResult| full(result, Level::Full).contains("deletion of its files");
+fn the_caveat_of_release_2_1_is_printed_with_its_value() {
+    let said = |result: &RunResult| full_text(result, DetailLevel::Full).contains("deletion of its files");
     assert_eq!([fixtures::complete(), fixtures::interrupted()].map(|result| said(&result)), [true, false]);
 }
 
 #[test]
 fn moving_nothing_is_no_result() {
     let result = fixtures::ladder();
-    let text = full(&result, Level::Full);
+    let text = full_text(&result, DetailLevel::Full);
     assert_eq!(text.lines().filter(|line| line.contains("weighted avg.")).count(), 3);
-    assert!(text.contains("Cost of the program itself") && !text.contains("null, MB/s"));
+    assert!(text.contains("Harness overhead") && !text.contains("null, MB/s"));
     assert!(!text.lines().any(|line| line.starts_with("b_eff_io (") && line.contains("null")));
     let mut alone = result;
     alone.config.backends = vec![NULL_BACKEND.to_owned()];
     alone.config.release = Release::R2_1;
-    let [screen, text] = [shown(&alone, saved(), 80), full(&alone, Level::Full)];
+    let [screen, text] = [render(&alone, saved(), 80), full_text(&alone, DetailLevel::Full)];
     assert!(text.lines().last().unwrap().contains("no b_eff_io") && screen.contains("no b_eff_io"));
     assert!(!text.contains("b_eff_io (release") && !screen.contains("b_eff_io (release"));
     assert_page(&alone, "null");
 }
 
-/// Broken and missing rows show no number.
 #[test]
 fn what_was_not_measured_has_no_number() {
     let mut result = fixtures::complete();
-    let is_read = |p: &PatternRecord| p.access == Access::Read;
-    result.patterns.iter_mut().filter(|p| is_read(p)).for_each(|p| p.ended = Ended::NotRun("of a reason".into()));
+    let is_read = |p: &PatternRecord| p.access == AccessMethod::Read;
+    result.patterns.iter_mut().filter(|p| is_read(p)).for_each(|p| p.ended = StopReason::NotRun("of a reason".into()));
     result.patterns.iter_mut().filter(|p| is_read(p)).for_each(|p| (p.moved_bytes, p.calls) = (0, 0));
-    let text = full(&result, Level::Full);
+    let text = full_text(&result, DetailLevel::Full);
     let row = text.lines().find(|line| line.starts_with("  read     1 kB  ")).unwrap();
     assert_eq!(row.split_whitespace().skip(3).collect::<Vec<_>>(), ["x"; 5], "{text}");
-    result.patterns.retain(|p| p.access == Access::Write);
-    assert!(full(&result, Level::Full).contains("  read     not measured"));
+    result.patterns.retain(|p| p.access == AccessMethod::Write);
+    assert!(full_text(&result, DetailLevel::Full).contains("  read     not measured"));
     nothing(&mut result);
-    assert!(full(&result, Level::Details).contains("nothing was measured"));
+    assert!(full_text(&result, DetailLevel::Details).contains("nothing was measured"));
 }
 
 #[test]
-fn criteria_of_all_releases_are_told_once() {
-    let text = full(&fixtures::complete(), Level::Full);
+fn criteria_of_all_releases_are_listed_once() {
+    let text = full_text(&fixtures::complete(), DetailLevel::Full);
     let validity = text.split("Validity for comparison").nth(1).unwrap().split("\nWarnings").next().unwrap();
     assert_eq!(validity.matches("run complete").count(), 1, "{validity}");
     assert_eq!(validity.matches("scheduled time").count() + validity.matches("too short").count(), 3, "{validity}");
 }
 
-/// Where only long calls were measured again the others have rounds: they are not told as unknown, and no value has an interval.
+/// With repetitions of long calls only, the other patterns have rounds: they are not listed as unknown, and no value has an interval.
 #[test]
-fn repeats_for_ratios_say_nothing_of_the_other_patterns() {
+fn repetitions_for_ratios_are_not_evidence_for_other_patterns() {
     let mut result = fixtures::repeated();
-    for (policy, told) in [(RepeatPolicy::Auto, true), (RepeatPolicy::Rounds, false)] {
+    for (policy, expected) in [(RepeatPolicy::Auto, true), (RepeatPolicy::Rounds, false)] {
         result.config.repeat = policy;
         let derived = derive(&result);
-        let text = full(&result, Level::Details);
-        for part in ["measured less than 3 times", "in the time left of T (values are"] {
-            assert_eq!(text.contains(part), told, "{policy:?}: {part}");
+        let text = full_text(&result, DetailLevel::Details);
+        for part in ["measured less than 3 times", "in the remaining time of T (values are"] {
+            assert_eq!(text.contains(part), expected, "{policy:?}: {part}");
         }
         assert!(text.contains("95 % intervals, MB/s"), "{policy:?}");
-        assert_eq!(derived.intervals.types.is_empty() && derived.intervals.values.is_empty(), !told, "{policy:?}");
+        assert_eq!(derived.intervals.types.is_empty() && derived.intervals.values.is_empty(), !expected, "{policy:?}");
     }
 }
 
-/// Open circles are reads from a cache, grey marks rest on few calls.
+/// Open circles are reads from a cache, grey marks have few calls.
 #[test]
 fn what_is_not_what_it_seems_looks_different() {
     let mut result = fixtures::complete();
@@ -278,7 +275,7 @@ fn what_is_not_what_it_seems_looks_different() {
     result.patterns.retain(|p| p.ranks == 4);
     let text = assert_page(&result, "marks");
     assert!(text.contains("class=\"o k0\"") && text.contains("read from a cache") && !text.contains("from few calls"));
-    result.patterns.iter_mut().filter(|p| p.access == Access::Write).for_each(|p| p.calls = 3);
+    result.patterns.iter_mut().filter(|p| p.access == AccessMethod::Write).for_each(|p| p.calls = 3);
     let text = assert_page(&result, "marks");
     assert!(text.contains("class=\"p g\"") && text.contains("from few calls"));
 }
@@ -286,7 +283,7 @@ fn what_is_not_what_it_seems_looks_different() {
 #[test]
 fn every_backend_has_its_panels_and_the_ladder_its_shades() {
     let result = fixtures::ladder();
-    let model = result.model(&result.derived_for_page(), Level::Page);
+    let model = result.model(&result.derived_for_page(), DetailLevel::Page);
     let names: Vec<&str> = model.sections.iter().map(|s| s.name).collect();
     assert_eq!(names, ["values", "ladder", "bandwidth", "time", "latency", "program", "timeline"]);
     let panels = model.sections[2].pictures();
@@ -296,7 +293,7 @@ fn every_backend_has_its_panels_and_the_ladder_its_shades() {
     assert!(text.contains("class=\"h9 b\"") && text.len() < 550_000, "{}", text.len());
 }
 
-/// A thousand partitions, each through four backends: few of them are drawn, all are in the text.
+/// A thousand partitions with four backends each: few are drawn, all are in the text.
 #[test]
 fn many_partitions_are_one_page_and_one_text() {
     let one = fixtures::ladder();
@@ -310,17 +307,17 @@ fn many_partitions_are_one_page_and_one_text() {
         result.partitions.push(PartitionRecord { ranks, ..one.partitions[0].clone() });
         result.patterns.extend(few.iter().map(|p| PatternRecord { ranks, rounds: Vec::new(), ..(*p).clone() }));
     }
-    let derived = many(&result);
-    let source = Source { model: result.model(&derived, Level::Page), file: "big.json".into(), records: None };
+    let derived = derived_of_many(&result);
+    let source = PageRun { model: result.model(&derived, DetailLevel::Page), file: "big.json".into(), records: None };
     let text = page(&[source], &[]);
     assert!((1_000_000..10_000_000).contains(&text.len()), "{}", text.len());
     assert!(text.contains("992 more partitions are not drawn"), "the panels of eight are");
-    let text = result.sheet(&derived, Level::Full, &Place::default()).render(false);
+    let text = result.sheet(&derived, DetailLevel::Full, &DisplayContext::default()).render(false);
     assert_eq!(text.matches("\nBackends side by side, ").count(), 1000);
 }
 
-/// What follows from so many partitions, as far as a page shows it; the real one is made of more records than a test has time for.
-fn many(result: &RunResult) -> Derived {
+/// Derived values of many partitions as far as a page shows them; deriving them from records would take too long in a test.
+fn derived_of_many(result: &RunResult) -> Derived {
     let mut derived = derive(&fixtures::ladder());
     let (types, partitions) = (std::mem::take(&mut derived.types), std::mem::take(&mut derived.partitions));
     for ranks in result.partitions.iter().map(|p| p.ranks) {
@@ -335,22 +332,21 @@ fn every_suffix_has_its_view() {
     for (name, result, _) in fixtures::all() {
         let derived = derive(&result);
         for suffix in suffixes(&result.config.backends) {
-            assert!(!result.view(&derived, &suffix).unwrap().is_empty(), "{name} {suffix}");
+            assert!(!result.file_bytes(&derived, &suffix).unwrap().is_empty(), "{name} {suffix}");
         }
-        assert_eq!(result.view(&derived, ".txt").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(result.file_bytes(&derived, ".txt").unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 }
 
 #[test]
-fn summaries_are_told_apart_only_if_there_are_several() {
+fn summaries_name_the_backend_only_if_there_are_several() {
     assert_eq!(suffixes(&["posix".into()]), [".json", ".csv", ".sum"]);
     assert_eq!(suffixes(&["mpiio".into(), "posix".into()]), [".json", ".csv", ".mpiio.sum", ".posix.sum"]);
 }
 
-/// A report that names an option that does not exist sends its reader nowhere.
 #[test]
 fn every_option_in_a_report_exists() {
-    let pages = fixtures::all().into_iter().map(|(_, result, _)| full(&result, Level::Details));
+    let pages = fixtures::all().into_iter().map(|(_, result, _)| full_text(&result, DetailLevel::Details));
     let next_steps = KINDS.iter().map(|kind| kind.next_step.to_owned());
     let is_option = |c: char| c.is_ascii_lowercase() || c == '-';
     for text in pages.chain(next_steps) {

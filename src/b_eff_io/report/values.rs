@@ -1,26 +1,25 @@
-//! The values: averages of the access methods, b_eff_io by each definition, the value of the system, and how far they are known.
+//! The values: averages of the access methods, b_eff_io by each definition, the value of the system, and their confidence intervals.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::b_eff_io::config::{Buffers, Release, RepeatPolicy};
+use crate::b_eff_io::config::{BufferPolicy, Release, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::{Derived, PartitionValue, ReleaseValues, SystemValue, Validity, ValueInterval};
-use crate::frame::records::Access;
-use crate::frame::report::model::{Block, Judged, Section, Tone, Value};
+use crate::frame::records::AccessMethod;
+use crate::frame::report::model::{HeadlineValue, ReportBlock, ReportSection, TextStyle, ValidityAssessment};
 use crate::frame::report::table::Table;
 use crate::frame::report::text::{count, list, percent};
-use crate::frame::report::{common, ending};
-use crate::frame::values::in_words;
+use crate::frame::report::{common, outcome_text};
+use crate::frame::values::validity_text;
 use crate::frame::values::{MPI_IO, NULL_BACKEND};
 use crate::frame::words::rate;
-use crate::frame::words::NONE;
+use crate::frame::words::NO_VALUE;
 
-use super::layout::{access_index, measuring, partition_value, BESIDE_RELEASE_2_1};
+use super::layout::{access_index, partition_value, storage_backends, RELEASE_2_1_CAVEAT};
 
 pub(super) const RELEASES: [Release; 3] = [Release::R0_5, Release::R1, Release::R2_1];
 
-/// The value by one release.
 pub(super) fn value(values: &ReleaseValues, release: Release) -> Option<f64> {
     match release {
         Release::R0_5 => values.release_0_5,
@@ -29,7 +28,6 @@ pub(super) fn value(values: &ReleaseValues, release: Release) -> Option<f64> {
     }
 }
 
-/// Ranks of the partition with the best value.
 pub(super) fn best_ranks(system: &SystemValue, release: Release) -> Option<u64> {
     let [r0_5, r1, r2_1] = system.ranks;
     match release {
@@ -39,16 +37,14 @@ pub(super) fn best_ranks(system: &SystemValue, release: Release) -> Option<u64> 
     }
 }
 
-/// The judgement of one backend by one release.
 fn judgement<'a>(derived: &'a Derived, backend: &str, release: Release) -> Option<&'a Validity> {
     derived.validity.iter().find(|v| v.backend == backend && v.release == release)
 }
 
-/// The partition that is shown: that of the best value through MPI-IO, else through any backend, else the largest that was
-/// reached.
-pub(super) fn partition(result: &RunResult, derived: &Derived) -> Option<u64> {
+/// Partition to show: that of the best value through MPI-IO, else through any backend, else the largest that was measured.
+pub(super) fn shown_partition(result: &RunResult, derived: &Derived) -> Option<u64> {
     let release = result.config.release;
-    let backends: Vec<&str> = measuring(result).map(String::as_str).collect();
+    let backends: Vec<&str> = storage_backends(result).map(String::as_str).collect();
     let of = |backend: &str| derived.systems.iter().find(|s| s.backend == backend).and_then(|s| best_ranks(s, release));
     let valued = Some(MPI_IO).filter(|b| backends.contains(b)).and_then(of);
     let valued = valued.or_else(|| backends.iter().find_map(|backend| of(backend)));
@@ -57,25 +53,26 @@ pub(super) fn partition(result: &RunResult, derived: &Derived) -> Option<u64> {
     valued.or_else(|| result.partitions.iter().map(|p| p.ranks).filter(|ranks| reached.contains(ranks)).max())
 }
 
-/// A value for each backend that moves data; of a run without any that there is none.
-pub(super) fn values(result: &RunResult, derived: &Derived, most: usize) -> Vec<Value> {
-    let values: Vec<Value> = measuring(result).take(most).map(|backend| of_backend(result, derived, backend)).collect();
+/// A value for each backend that moves data; without any, the statement that there is none.
+pub(super) fn values(result: &RunResult, derived: &Derived, most: usize) -> Vec<HeadlineValue> {
+    let values: Vec<HeadlineValue> =
+        storage_backends(result).take(most).map(|backend| backend_value(result, derived, backend)).collect();
     if !values.is_empty() {
         return values;
     }
-    let none = "The null backend moves nothing: there is no b_eff_io, only the cost of the program";
-    vec![Value {
+    let none = "The null backend moves nothing: there is no b_eff_io, only the overhead of the program";
+    vec![HeadlineValue {
         label: "b_eff_io".into(),
         value: "none".into(),
         unit: "",
-        verdict: (Tone::Plain, "the null backend moves nothing".into()),
+        verdict: (TextStyle::Plain, "the null backend moves nothing".into()),
         numbers: Vec::new(),
-        line: vec![(Tone::Plain, format!("{none}."))],
-        closing: format!("{none} itself."),
+        screen_line: vec![(TextStyle::Plain, format!("{none}."))],
+        closing_line: format!("{none} itself."),
     }]
 }
 
-fn of_backend(result: &RunResult, derived: &Derived, backend: &str) -> Value {
+fn backend_value(result: &RunResult, derived: &Derived, backend: &str) -> HeadlineValue {
     let release = result.config.release;
     let name = format!("b_eff_io (release {})", release.name());
     let system = derived.systems.iter().find(|s| s.backend == backend);
@@ -90,92 +87,93 @@ fn of_backend(result: &RunResult, derived: &Derived, backend: &str) -> Value {
     };
     let own = judgement(derived, backend, release);
     let (tone, verdict) = common::verdict(own.is_some_and(|v| v.valid), result);
-    let lacks = own.map_or_else(|| "NOT VALID".to_owned(), |v| in_words(&v.criteria));
-    let warm = if result.config.buffers == Buffers::Reused { ", from warm buffers" } else { "" };
+    let lacks = own.map_or_else(|| "NOT VALID".to_owned(), |v| validity_text(&v.criteria));
+    let warm = if result.config.buffers == BufferPolicy::Reused { ", reused buffers" } else { "" };
     let averages = ranks.and_then(|ranks| partition_value(derived, backend, ranks));
-    let numbers = Access::ALL.iter().filter_map(|access| {
+    let numbers = AccessMethod::ALL.iter().filter_map(|access| {
         let mean = averages?.access_mb_per_second[access_index(*access)]?;
         Some((access.name().to_owned(), shown(mean)))
     });
     let closing = said(|v| format!("{v:.3}"), "");
-    Value {
+    HeadlineValue {
         label: format!("{name}, {backend}{}", on.replace(" on ", ", ")),
         value: found.map_or_else(|| "not measured".into(), |v| shown(v) + &within),
         unit: if found.is_some() { "MB/s" } else { "" },
         numbers: numbers.collect(),
-        line: vec![
-            (Tone::Plain, format!("{name} = ")),
-            (Tone::Strong, said(|v| rate(v, None), &within)),
-            (Tone::Plain, format!(", {backend}{warm}, ")),
+        screen_line: vec![
+            (TextStyle::Plain, format!("{name} = ")),
+            (TextStyle::Strong, said(|v| rate(v, None), &within)),
+            (TextStyle::Plain, format!(", {backend}{warm}, ")),
             (tone, verdict.clone()),
         ],
         verdict: (tone, verdict),
-        closing: format!("{name} = {closing}, {backend}{warm}, {lacks}{}", ending::marks(result)),
+        closing_line: format!("{name} = {closing}, {backend}{warm}, {lacks}{}", outcome_text::result_suffix(result)),
     }
 }
 
-/// Backends that have lines on a screen.
-pub(super) const BACKENDS: usize = 4;
+pub(super) const MAX_SCREEN_BACKENDS: usize = 4;
 
-/// What must be known of all values: what the interval is, or why there is none although something was to be measured again; what is not
-/// MPI-IO; how many backends a screen leaves out.
+/// Notes on all values: what the interval is, or why there is none although requested; which backends are not MPI-IO; how many backends a
+/// screen omits.
 pub(super) fn notes(result: &RunResult, derived: &Derived, has_failed: bool) -> Vec<String> {
-    let others: Vec<String> = measuring(result).filter(|b| *b != MPI_IO).take(BACKENDS).cloned().collect();
-    let is_beside = measuring(result).any(|b| b == MPI_IO) && !others.is_empty();
-    let not_mpi_io = is_beside.then(|| format!("{}: not MPI-IO, only to compare with", list(&others)));
-    let more = measuring(result).count().saturating_sub(BACKENDS) as u64;
+    let others: Vec<String> =
+        storage_backends(result).filter(|b| *b != MPI_IO).take(MAX_SCREEN_BACKENDS).cloned().collect();
+    let is_beside = storage_backends(result).any(|b| b == MPI_IO) && !others.is_empty();
+    let not_mpi_io = is_beside.then(|| format!("{}: not MPI-IO, for comparison only", list(&others)));
+    let more = storage_backends(result).count().saturating_sub(MAX_SCREEN_BACKENDS) as u64;
     let more = (more > 0).then(|| format!("{} more in --full", count(more, "backend")));
-    let is_asked = result.config.repeat == RepeatPolicy::Auto && measuring(result).next().is_some() && !has_failed;
-    [is_asked.then(|| known(result, derived)), not_mpi_io, more].into_iter().flatten().collect()
+    let is_asked =
+        result.config.repeat == RepeatPolicy::Auto && storage_backends(result).next().is_some() && !has_failed;
+    [is_asked.then(|| interval_note(result, derived)), not_mpi_io, more].into_iter().flatten().collect()
 }
 
-fn known(result: &RunResult, derived: &Derived) -> String {
-    let repeats = count(result.repeats.len() as u64, "repeat");
+fn interval_note(result: &RunResult, derived: &Derived) -> String {
+    let number = count(result.repetitions.len() as u64, "repetition");
     let is_known = derived.intervals.values.iter().any(|i| i.backend != NULL_BACKEND);
     if is_known {
-        let cut = result.repeats.iter().filter(|r| r.share < 1.0).count() as u64;
-        let cut = if cut > 0 { format!(", {cut} of them short") } else { String::new() };
-        format!("[low, high]: 95 % interval, from {repeats} within T{cut}")
+        let cut = result.repetitions.iter().filter(|r| r.share < 1.0).count() as u64;
+        let cut = if cut > 0 { format!(", {cut} of them partial") } else { String::new() };
+        format!("[low, high]: 95 % interval, from {number} within T{cut}")
     } else {
-        format!("no interval: {repeats} of patterns within T are too few; a smaller --space leaves time for more")
+        format!("no interval: {number} of patterns within T are too few; a smaller --space allows more")
     }
 }
 
-/// The criteria of each backend by one release. Without MPI-IO there is no b_eff_io at all: of the others only what else is missing would
-/// be news.
-pub(super) fn judged(result: &RunResult, derived: &Derived, release: Release) -> Vec<Judged> {
-    let has_mpi_io = measuring(result).any(|backend| backend == MPI_IO);
+/// The criteria of each backend by one release. Without MPI-IO there is no b_eff_io: for other backends only further unmet criteria are of
+/// interest.
+pub(super) fn criteria_by_backend(result: &RunResult, derived: &Derived, release: Release) -> Vec<ValidityAssessment> {
+    let has_mpi_io = storage_backends(result).any(|backend| backend == MPI_IO);
     let of_backend = |backend: &String| {
         let is_main = !has_mpi_io || backend == MPI_IO;
-        judgement(derived, backend, release).map(|v| Judged {
+        judgement(derived, backend, release).map(|v| ValidityAssessment {
             name: backend.clone(),
             criteria: v.criteria.clone(),
             is_main,
         })
     };
-    measuring(result).filter_map(of_backend).collect()
+    storage_backends(result).filter_map(of_backend).collect()
 }
 
-/// The same by the other releases.
-pub(super) fn judged_otherwise(result: &RunResult, derived: &Derived) -> Vec<(String, Vec<Judged>)> {
+pub(super) fn other_release_criteria(result: &RunResult, derived: &Derived) -> Vec<(String, Vec<ValidityAssessment>)> {
     let others = RELEASES.into_iter().filter(|release| *release != result.config.release);
-    let by = |release: Release| (format!("release {}", release.name()), judged(result, derived, release));
+    let by = |release: Release| (format!("release {}", release.name()), criteria_by_backend(result, derived, release));
     others.map(by).filter(|(_, judged)| !judged.is_empty()).collect()
 }
 
-pub(super) fn section(result: &RunResult, derived: &Derived) -> Section {
+pub(super) fn section(result: &RunResult, derived: &Derived) -> ReportSection {
     let has_values = derived.partitions.iter().any(|p| p.backend != NULL_BACKEND);
     let of_2_1 = derived.partitions.iter().any(|p| p.values.release_2_1.is_some());
-    let of_2_1 = of_2_1.then(|| Block::Notes(vec![format!("release 2.1: {}", BESIDE_RELEASE_2_1.join(" "))]));
+    let of_2_1 = of_2_1.then(|| ReportBlock::Notes(vec![format!("release 2.1: {}", RELEASE_2_1_CAVEAT.join(" "))]));
     let blocks = if has_values {
-        let partitions = Block::Folded("Every partition, MB/s".into(), vec![Block::Table(partitions(derived))]);
+        let partitions =
+            ReportBlock::Folded("Every partition, MB/s".into(), vec![ReportBlock::Table(partitions(derived))]);
         let tables =
-            [Some(Block::Table(systems(result, derived))), Some(partitions), intervals(result, derived), of_2_1];
+            [Some(ReportBlock::Table(systems(result, derived))), Some(partitions), intervals(result, derived), of_2_1];
         tables.into_iter().flatten().collect()
     } else {
-        vec![Block::List(vec!["nothing was measured".into()])]
+        vec![ReportBlock::List(vec!["nothing was measured".into()])]
     };
-    Section { name: "values", title: "Values".into(), note: String::new(), blocks }
+    ReportSection { name: "values", title: "Values".into(), note: String::new(), blocks }
 }
 
 fn systems(result: &RunResult, derived: &Derived) -> Table {
@@ -188,24 +186,24 @@ fn systems(result: &RunResult, derived: &Derived) -> Table {
             let valid =
                 judgement(derived, &system.backend, release).map(|v| if v.valid { "VALID" } else { "NOT VALID" });
             let words = [
-                found.is_none().then_some("not measured as a whole"),
+                found.is_none().then_some("incomplete"),
                 valid.filter(|_| found.is_some()),
                 (release == result.config.release).then_some("definition of this run"),
             ];
             table.row([
                 system.backend.clone(),
-                name(release).to_owned(),
-                found.map_or_else(|| NONE.to_owned(), |v| format!("{v:.3}")),
-                ranks.map_or_else(|| NONE.to_owned(), |ranks| ranks.to_string()),
+                release_title(release).to_owned(),
+                found.map_or_else(|| NO_VALUE.to_owned(), |v| format!("{v:.3}")),
+                ranks.map_or_else(|| NO_VALUE.to_owned(), |ranks| ranks.to_string()),
                 words.into_iter().flatten().collect::<Vec<_>>().join(", "),
             ]);
         }
-        table.gap();
+        table.end_group();
     }
     table
 }
 
-fn name(release: Release) -> &'static str {
+fn release_title(release: Release) -> &'static str {
     match release {
         Release::R0_5 => "release 0.5 (Euro-Par 2000)",
         Release::R1 => "release 1 (paper)",
@@ -214,42 +212,41 @@ fn name(release: Release) -> &'static str {
 }
 
 fn partitions(derived: &Derived) -> Table {
-    let accesses = Access::ALL.map(|access| access.name().to_owned());
+    let accesses = AccessMethod::ALL.map(|access| access.name().to_owned());
     let head = ["backend", "ranks"].map(str::to_owned).into_iter().chain(accesses);
     let head = head.chain(RELEASES.map(|release| format!("release {}", release.name())));
     let row = |p: &PartitionValue| {
         let numbers = p.access_mb_per_second.into_iter().chain(RELEASES.map(|release| value(&p.values, release)));
-        let cells = numbers.map(|v| v.map_or_else(|| NONE.to_owned(), |v| format!("{v:.3}")));
+        let cells = numbers.map(|v| v.map_or_else(|| NO_VALUE.to_owned(), |v| format!("{v:.3}")));
         [p.backend.clone(), p.ranks.to_string()].into_iter().chain(cells).collect::<Vec<_>>()
     };
     Table::new("MB/s", 2, head)
-        .with(derived.partitions.iter().filter(|p| p.backend != NULL_BACKEND).map(row))
-        .noted("write, rewrite, read: weighted average of the types; scatter counts twice.")
+        .with_rows(derived.partitions.iter().filter(|p| p.backend != NULL_BACKEND).map(row))
+        .with_note("write, rewrite, read: weighted average of the types; scatter counts twice.")
 }
 
-/// Of what an interval is; without an access method it is b_eff_io.
-type Place<'a> = (&'a str, u64, Option<Access>, Option<PatternType>);
+/// Key of an interval; without an access method it is that of b_eff_io.
+type IntervalKey<'a> = (&'a str, u64, Option<AccessMethod>, Option<PatternType>);
 
-/// What was measured again: b_eff_io and the types, with how far they are known.
-fn intervals(result: &RunResult, derived: &Derived) -> Option<Block> {
+fn intervals(result: &RunResult, derived: &Derived) -> Option<ReportBlock> {
     let known = &derived.intervals;
     if result.config.repeat != RepeatPolicy::Auto {
         return None;
     }
-    let mut repeats: HashMap<(&str, u64), u64> = HashMap::new();
+    let mut repetition_counts: HashMap<(&str, u64), u64> = HashMap::new();
     for i in known.patterns.iter().filter(|i| i.backend != NULL_BACKEND) {
-        *repeats.entry((&i.backend, i.ranks)).or_default() += i.measured.saturating_sub(1);
+        *repetition_counts.entry((&i.backend, i.ranks)).or_default() += i.measurements.saturating_sub(1);
     }
     let all = known.values.iter().chain(&known.types);
-    let found: HashMap<Place<'_>, &ValueInterval> =
+    let found: HashMap<IntervalKey<'_>, &ValueInterval> =
         all.map(|i| ((i.backend.as_str(), i.ranks, i.access, i.pattern_type), i)).collect();
-    let head = ["backend", "ranks", "MB/s", "value", "95 %: from", "to", "repeats alone", "by similar"];
+    let head = ["backend", "ranks", "MB/s", "value", "95 %: from", "to", "repetitions", "pooled"];
     let mut table = Table::new("", 3, head);
-    let mut row = |value: Option<f64>, at: Place<'_>, name: String| {
-        let Some(value) = value.filter(|_| repeats.contains_key(&(at.0, at.1))) else { return };
+    let mut row = |value: Option<f64>, at: IntervalKey<'_>, name: String| {
+        let Some(value) = value.filter(|_| repetition_counts.contains_key(&(at.0, at.1))) else { return };
         let interval = found.get(&at);
-        let number = |v: Option<f64>| v.map_or_else(|| NONE.to_owned(), |v| format!("{v:.3}"));
-        let ends = [interval.map(|i| i.low), interval.map(|i| i.high), interval.map(|i| i.repeats_mb_per_second)];
+        let number = |v: Option<f64>| v.map_or_else(|| NO_VALUE.to_owned(), |v| format!("{v:.3}"));
+        let ends = [interval.map(|i| i.low), interval.map(|i| i.high), interval.map(|i| i.repetitions_mb_per_second)];
         let [low, high, alone] = ends.map(number);
         let pooled = interval.map(|i| i.pooled_share).filter(|share| *share > 0.005).map(percent).unwrap_or_default();
         table.row([at.0.to_owned(), at.1.to_string(), name, number(Some(value)), low, high, alone, pooled]);
@@ -263,9 +260,9 @@ fn intervals(result: &RunResult, derived: &Derived) -> Option<Block> {
         let at = (t.backend.as_str(), t.ranks, Some(t.access), Some(t.pattern_type));
         row(t.mb_per_second, at, format!("{}, type {}", t.access.name(), t.pattern_type.label()));
     }
-    let number = count(repeats.values().sum(), "repeat");
+    let number = count(repetition_counts.values().sum(), "repetition");
     let title =
-        format!("95 % intervals, from {number} of patterns in the time left of T (values are of the first pass)");
-    let note = "by similar: the share of the interval that rests on the spread of similar patterns. - not known.";
-    (!repeats.is_empty()).then(|| Block::Folded(title, vec![Block::Table(table.noted(note))]))
+        format!("95 % intervals, from {number} of patterns in the remaining time of T (values are first measurements)");
+    let note = "pooled: share of the interval from the pooled variance of similar patterns. - unknown.";
+    (!repetition_counts.is_empty()).then(|| ReportBlock::Folded(title, vec![ReportBlock::Table(table.with_note(note))]))
 }

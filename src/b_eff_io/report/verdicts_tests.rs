@@ -3,14 +3,13 @@ use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::derive;
 use crate::frame::records::Evidence;
 
-/// Title and sentence of all verdicts of the fixture after a change.
 fn sentences(change: impl FnOnce(&mut RunResult)) -> Vec<String> {
     let mut result = fixtures::ladder();
     change(&mut result);
     let derived = derive(&result);
     let verdicts = derived.ladder.verdicts.iter();
     verdicts
-        .map(|v| format!("{}, {}: {}", v.access.name(), about(&result, v), sentence(&result, &derived, v)))
+        .map(|v| format!("{}, {}: {}", v.access.name(), subject(&result, v), sentence(&result, &derived, v)))
         .collect()
 }
 
@@ -25,33 +24,39 @@ fn golden_verdicts() {
 
 #[test]
 fn reads_from_memory_are_no_comparison_of_storage() {
-    let of_drop = find(&sentences(|r| edit(r, "uring", |p| p.storage_read_bytes = Some(0))), "read, type 1 shared:");
-    assert!(of_drop.contains("uring read 100 % from memory, so this is not about storage: --cache drop did not help"));
+    let of_drop =
+        find(&sentences(|r| edit_reads(r, "uring", |p| p.storage_read_bytes = Some(0))), "read, type 1 shared:");
+    assert!(
+        of_drop.contains("uring read 100 % from memory, so this does not compare storage: --cache drop did not help")
+    );
     let both = sentences(|r| {
         r.config.cache = CachePolicy::Keep;
-        edit(r, "uring", |p| p.storage_read_bytes = Some(p.moved_bytes / 2));
-        edit(r, "mpiio", |p| p.storage_read_bytes = Some(0));
+        edit_reads(r, "uring", |p| p.storage_read_bytes = Some(p.moved_bytes / 2));
+        edit_reads(r, "mpiio", |p| p.storage_read_bytes = Some(0));
     });
     let both = find(&both, "read, type 1 shared:");
     let expected =
-        "mpiio read 100 % and uring 50 % from memory, so this is not about storage: compare with --cache drop.";
+        "mpiio read 100 % and uring 50 % from memory, so this does not compare storage: compare with --cache drop.";
     assert!(both.ends_with(expected), "{both}");
     let unknown = sentences(|r| {
-        edit(r, "uring", |p| {
+        edit_reads(r, "uring", |p| {
             p.storage_read_bytes = None;
             p.evidence = Evidence::default();
         });
     });
-    assert!(find(&unknown, "read, type 1 shared:").ends_with("Where uring read from is not known."), "{unknown:#?}");
+    assert!(
+        find(&unknown, "read, type 1 shared:").ends_with("The source of reads of uring is unknown."),
+        "{unknown:#?}"
+    );
     assert!(!find(&unknown, "write, type 1 shared:").contains("known"), "a write has no source");
 }
 
-fn edit(result: &mut RunResult, backend: &str, change: impl FnMut(&mut PatternRecord)) {
-    result.patterns.iter_mut().filter(|p| p.backend == backend && p.access == Access::Read).for_each(change);
+fn edit_reads(result: &mut RunResult, backend: &str, change: impl FnMut(&mut PatternRecord)) {
+    result.patterns.iter_mut().filter(|p| p.backend == backend && p.access == AccessMethod::Read).for_each(change);
 }
 
 #[test]
-fn direct_against_buffered_is_told() {
+fn direct_against_buffered_is_reported() {
     let only = |r: &mut RunResult, keep: [&str; 2]| r.config.backends = keep.map(str::to_owned).to_vec();
     let some = sentences(|r| {
         only(r, ["posix", "uring"]);
@@ -68,10 +73,10 @@ fn direct_against_buffered_is_told() {
 }
 
 #[test]
-fn what_is_wrong_or_missing_is_told() {
+fn wrong_and_missing_data_is_reported() {
     let text = sentences(|r| {
-        edit(r, "mpiio", |p| p.verification.words_wrong = u64::from(p.pattern == 37));
-        r.patterns.retain(|p| p.backend != "uring" || p.access != Access::Read || p.pattern != 38);
+        edit_reads(r, "mpiio", |p| p.verification.words_wrong = u64::from(p.pattern == 37));
+        r.patterns.retain(|p| p.backend != "uring" || p.access != AccessMethod::Read || p.pattern != 38);
     });
     let of_type = find(&text, "read, type 4 seg-coll:");
     assert!(of_type.contains("Data of mpiio was wrong. uring did not run all patterns of the type."), "{of_type}");
@@ -86,5 +91,5 @@ fn equal_narrow_and_equal_wide_are_not_the_same() {
         comparison(&v, true)
     };
     assert_eq!(verdict(0.97, 1.08), "mpiio and uring are equal (ratio 1.02 [0.97, 1.08])");
-    assert_eq!(verdict(0.5, 2.0), "mpiio and uring cannot be told apart (ratio 1.02 [0.50, 2.00])");
+    assert_eq!(verdict(0.5, 2.0), "mpiio and uring cannot be distinguished (ratio 1.02 [0.50, 2.00])");
 }

@@ -1,11 +1,11 @@
-//! What the configuration means for the drivers.
+//! Driver options from the configuration.
 
-use beff_backends::{Collective, DriverOptions, Exchange, Preallocate, DEFAULT_DOMAIN_BYTES};
+use beff_backends::{Collective, DriverOptions, ExchangeMethod, Preallocate, DEFAULT_DOMAIN_BYTES};
 
 use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, PreallocatePolicy};
 use crate::frame::config::CachePolicy;
 
-/// The part of the configuration that a driver of this name gets.
+/// Options for the driver of this name.
 #[must_use]
 pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
     DriverOptions {
@@ -16,7 +16,7 @@ pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
         collective: match config.collective {
             CollectivePolicy::Auto => Collective::Auto,
             CollectivePolicy::Independent => Collective::Independent,
-            // Of a stored result alone: no command line can say it.
+            // Only in stored results; the command line cannot request it.
             #[cfg(not(feature = "test-hooks"))]
             CollectivePolicy::UnsafeReadModifyWrite => Collective::Independent,
             CollectivePolicy::TwoPhase => Collective::TwoPhase,
@@ -26,9 +26,9 @@ pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
         aggregators: config.aggregators,
         domain_bytes: config.domain_bytes.unwrap_or(DEFAULT_DOMAIN_BYTES),
         exchange: match config.exchange {
-            ExchangePolicy::Auto => Exchange::Auto,
-            ExchangePolicy::SharedMemory => Exchange::SharedMemory,
-            ExchangePolicy::Messages => Exchange::Messages,
+            ExchangePolicy::Auto => ExchangeMethod::Auto,
+            ExchangePolicy::SharedMemory => ExchangeMethod::SharedMemory,
+            ExchangePolicy::Messages => ExchangeMethod::Messages,
         },
         preallocate: match config.preallocate {
             PreallocatePolicy::Auto => Preallocate::Auto,

@@ -1,39 +1,39 @@
-//! The files of a run: names below the run directory, and what each of them holds.
+//! Files of a run: names below the run directory, and contents.
 
 use std::path::{Path, PathBuf};
 
-use beff_backends::Pattern;
+use beff_backends::AccessPattern;
 
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::plan::layout::{place, Place};
+use crate::b_eff_io::plan::layout::{rank_pattern, RankLayout};
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::PlanError;
 use beff_stamp::Generation;
 
-/// What one pattern has put into a file.
+/// What one pattern has written to a file.
 #[derive(Clone, Debug)]
-pub struct Written {
-    /// The pattern with the sizes in force (fill-ups have theirs).
+pub struct WrittenPattern {
+    /// The pattern with its actual sizes (also of fill-ups).
     pub spec: PatternSpec,
     /// Bytes of each rank's stream before this pattern.
     pub stream_bytes: u64,
-    /// Calls of the write that made the file.
+    /// Calls of the write that created the file.
     pub calls: u64,
-    /// Which writing that was.
-    pub first: Generation,
-    /// Of these calls, those that were written again since, from the first on, and by which writing: the last one first, each
-    /// with more calls than the one before it in the list.
+    /// Generation of that write.
+    pub first_generation: Generation,
+    /// Calls rewritten since, counted from the first call, with their generation: the latest first, each entry with more calls than the one
+    /// before it.
     pub rewrites: Vec<(u64, Generation)>,
 }
 
-impl Written {
-    /// Of a pattern that has no calls yet.
+impl WrittenPattern {
+    /// A pattern without calls.
     #[must_use]
-    pub fn nothing(spec: PatternSpec, stream_bytes: u64, first: Generation) -> Self {
-        Self { spec, stream_bytes, calls: 0, first, rewrites: Vec::new() }
+    pub fn empty(spec: PatternSpec, stream_bytes: u64, first_generation: Generation) -> Self {
+        Self { spec, stream_bytes, calls: 0, first_generation, rewrites: Vec::new() }
     }
 
-    /// The first `calls` calls are written again.
+    /// Notes that the first `calls` calls are rewritten.
     pub fn rewrite(&mut self, calls: u64, generation: Generation) {
         self.rewrites.retain(|(before, _)| *before > calls);
         if calls > 0 {
@@ -41,21 +41,24 @@ impl Written {
         }
     }
 
-    /// Which writing call `call` holds now.
+    /// Generation that call `call` holds now.
     #[must_use]
     pub fn generation(&self, call: u64) -> Generation {
-        self.rewrites.iter().find(|(calls, _)| call < *calls).map_or(self.first, |(_, generation)| *generation)
+        self.rewrites
+            .iter()
+            .find(|(calls, _)| call < *calls)
+            .map_or(self.first_generation, |(_, generation)| *generation)
     }
 
-    /// Calls that were written again, by whichever writing.
+    /// Number of calls rewritten in any generation.
     #[must_use]
     pub fn rewritten_calls(&self) -> u64 {
         self.rewrites.last().map_or(0, |(calls, _)| *calls)
     }
 
-    /// The first call behind `call` that may hold another writing.
+    /// The first call after `call` that may have another generation.
     #[must_use]
-    pub fn next_writing(&self, call: u64) -> u64 {
+    pub fn generation_end(&self, call: u64) -> u64 {
         self.rewrites.iter().map(|(calls, _)| *calls).find(|calls| call < *calls).unwrap_or(self.calls)
     }
 }
@@ -73,20 +76,20 @@ pub struct TypeFile {
     pub segment_bytes: Option<u64>,
     /// Type 1 through the shared pointer.
     pub shared_pointer: bool,
-    /// The patterns in order; empty before the initial write.
-    pub written: Vec<Written>,
-    /// What was in it before it is written anew.
-    pub planned: Vec<Written>,
+    /// The patterns in order; empty before the first write.
+    pub written: Vec<WrittenPattern>,
+    /// Contents before the file is written anew.
+    pub previous: Vec<WrittenPattern>,
 }
 
 impl TypeFile {
-    /// One file per rank.
+    /// True with one file per rank.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.pattern_type.has_private_files()
     }
 
-    /// Name below the run directory, of this rank's file where each has its own.
+    /// Name below the run directory, for types with private files that of this rank's.
     #[must_use]
     pub fn name(&self, rank: u64) -> PathBuf {
         let stem = format!("n{}-type{}-{}", self.ranks, self.pattern_type, self.pattern_type.name());
@@ -98,18 +101,18 @@ impl TypeFile {
         }
     }
 
-    /// Where `rank` stands in the file.
+    /// Layout of `rank` in the file.
     #[must_use]
-    pub fn place(&self, rank: u64) -> Place {
-        Place { ranks: self.ranks, rank, shared_pointer: self.shared_pointer, segment_bytes: self.segment_bytes }
+    pub fn rank_layout(&self, rank: u64) -> RankLayout {
+        RankLayout { ranks: self.ranks, rank, shared_pointer: self.shared_pointer, segment_bytes: self.segment_bytes }
     }
 
-    /// The pattern `written` as `rank` sees it, for `max_calls` calls.
+    /// The pattern `written` for `rank`, with `max_calls` calls.
     ///
     /// # Errors
-    /// Offsets beyond what a file can have.
-    pub fn pattern(&self, written: &Written, rank: u64, max_calls: u64) -> Result<Pattern, PlanError> {
-        place(&self.place(rank), &written.spec, written.stream_bytes, max_calls)
+    /// Offsets beyond the largest file offset.
+    pub fn pattern(&self, written: &WrittenPattern, rank: u64, max_calls: u64) -> Result<AccessPattern, PlanError> {
+        rank_pattern(&self.rank_layout(rank), &written.spec, written.stream_bytes, max_calls)
     }
 }
 
@@ -121,10 +124,10 @@ mod tests {
     use crate::b_eff_io::plan::patterns::patterns;
 
     proptest! {
-        /// Whatever is written again and how far: each call holds what was written there last.
+        /// After any rewrites each call holds its latest generation.
         #[test]
-        fn each_call_holds_its_last_writing(writings in proptest::collection::vec(0_u64..12, 0..8)) {
-            let mut written = Written::nothing(patterns(2 << 20)[4], 0, Generation::First);
+        fn each_call_holds_its_last_generation(writings in proptest::collection::vec(0_u64..12, 0..8)) {
+            let mut written = WrittenPattern::empty(patterns(2 << 20)[4], 0, Generation::First);
             written.calls = 10;
             let mut truth = [Generation::First; 10];
             for (n, calls) in writings.iter().enumerate() {
@@ -134,7 +137,7 @@ mod tests {
             }
             for call in 0..10 {
                 prop_assert_eq!(written.generation(call), truth[call as usize]);
-                let next = written.next_writing(call);
+                let next = written.generation_end(call);
                 prop_assert!(next > call && truth[call as usize..next as usize].iter().all(|g| *g == truth[call as usize]));
             }
             prop_assert_eq!(written.rewritten_calls(), writings.iter().copied().max().unwrap_or(0).min(10));

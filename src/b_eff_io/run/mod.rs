@@ -1,39 +1,38 @@
-//! Doing what the plan says: timed loops, common decisions, data stamps and their verification.
+//! Execution of the plan: timed loops, agreements, data stamps and their verification.
 //!
-//! The order of work is access method, partition, type, pattern, backend. The loops know backends only through
-//! their trait and the outside world only through [`Observer`](crate::frame::run::Observer); they format nothing and write
-//! no result files.
+//! The order of work is access method, partition, type, pattern, backend. The loops access backends only through their trait and report
+//! only through [`RunObserver`](crate::frame::run::RunObserver); they format nothing and write no result files.
 //!
-//! From outside to inside: `whole` (the outermost loops), `type_run` (open files), `pattern_run` (backends in turn), `turn`
-//! (one round), `clocked` (the clock), `told` (agreements under way). All of them work on `state`, at a `place`; `calibrate`, `queue_calibration`
-//! and `first_writes` come before, `repeat` behind the first pass.
+//! From outside to inside: [`execute`] (the outermost loops), [`type_run`] (open files), [`pattern_run`] (backends in turn), [`pattern_execution`] (one
+//! round), [`timed_loop`] (the timed loop), [`reduction`] (pending reductions). All of them work on [`state`], in the context of a [`context`];
+//! [`sync_calibration`], [`queue_calibration`] and [`first_writes`] run before the first measurements, [`repetitions`] after them.
 
 pub mod batching;
-pub mod calibrate;
-pub mod clocked;
-pub mod counted;
+pub mod context;
 pub mod drivers;
-pub mod files;
-pub mod first_writes;
-pub mod handed;
+pub mod execute;
 #[cfg(feature = "test-hooks")]
-pub mod inject;
-pub mod measured;
-pub mod memory_seen;
-pub mod passed;
+pub mod fault_injection;
+pub mod file_verification;
+pub mod files;
+pub mod first_measurement;
+pub mod first_writes;
+pub mod kernel_counters;
+pub mod measurement;
+pub mod pattern_execution;
+pub mod pattern_plan;
 pub mod pattern_run;
-pub mod place;
-pub mod places;
-pub mod prelude;
+pub mod peak_memory;
 pub mod queue_calibration;
-pub mod recheck;
+pub mod reduction;
 pub mod region;
-pub mod repeat;
+pub mod repetitions;
 #[cfg(test)]
 mod run_tests;
+pub mod sample_blocks;
 pub mod state;
-pub mod told;
-pub mod turn;
+pub mod submissions;
+pub mod sync_calibration;
+pub mod timed_loop;
 pub mod type_run;
 pub mod verify;
-pub mod whole;

@@ -1,56 +1,57 @@
-//! One pattern through all backends, which take turns, and the records of it.
+//! One pattern through all backends in turn, and its records.
 
 use beff_ffi::MpiError;
 
 use crate::b_eff_io::config::RepeatPolicy;
 use crate::b_eff_io::plan::patterns::PatternSpec;
-use crate::b_eff_io::records::{Ended, JournalLine, PatternRecord, RepeatRecord, Verification};
-use crate::b_eff_io::run::files::Written;
+use crate::b_eff_io::records::{JournalLine, PatternRecord, RepetitionRecord, StopReason, Verification};
+use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext, TypeRepetition};
 #[cfg(feature = "test-hooks")]
-use crate::b_eff_io::run::inject;
-use crate::b_eff_io::run::measured::Measured;
-use crate::b_eff_io::run::passed::Passed;
-use crate::b_eff_io::run::place::{Open, Place, Repeat};
-use crate::b_eff_io::run::prelude::Prelude;
-use crate::b_eff_io::run::recheck;
-use crate::b_eff_io::run::state::Run;
-use crate::b_eff_io::run::turn::{describe, Ran, Turn};
-use crate::frame::records::{Access, Evidence, Outcome};
+use crate::b_eff_io::run::fault_injection;
+use crate::b_eff_io::run::file_verification;
+use crate::b_eff_io::run::files::WrittenPattern;
+use crate::b_eff_io::run::first_measurement::FirstMeasurement;
+use crate::b_eff_io::run::measurement::LoopMeasurement;
+use crate::b_eff_io::run::pattern_execution::{describe, PatternExecution, PatternOutcome};
+use crate::b_eff_io::run::pattern_plan::PatternPlan;
+use crate::b_eff_io::run::state::RunState;
+use crate::frame::records::{AccessMethod, Evidence, RunOutcome};
 use crate::frame::run::latency;
-use crate::frame::run::{Moved, Standing};
+use crate::frame::run::{ProgressReport, TransferVolume};
 use crate::frame::units::count;
 
-/// A round shorter than this would measure barriers and syncs.
-const SHORTEST_ROUND_SECONDS: f64 = 0.02;
+/// A shorter round would measure barriers and syncs.
+const MIN_ROUND_SECONDS: f64 = 0.02;
 
-/// Runs pattern number `index` of the type through all open files, round by round in turn. Collective over the partition.
+/// Runs pattern number `index` of the type on all open files; the backends take turns in rounds. Collective over the partition.
 ///
 /// # Errors
 /// MPI between the ranks.
 pub fn run_pattern(
-    run: &mut Run<'_>,
-    place: Place<'_>,
-    open_files: &mut [Open],
+    run: &mut RunState<'_>,
+    place: TypeContext<'_>,
+    open_files: &mut [OpenTypeFile],
     index: usize,
     spec: &PatternSpec,
 ) -> Result<(), MpiError> {
     let mut turns = Vec::with_capacity(open_files.len());
     for open in open_files.iter() {
         if run.stop.is_none() {
-            turns.push(Turn::new(run, place, open, index, spec)?);
+            turns.push(PatternExecution::new(run, place, open, index, spec)?);
         }
     }
     let rounds = rounds(run, &turns);
-    let pass = place.repeat.map_or(0, |repeat| repeat.number);
+    let repetition_number = place.repetition.map_or(0, |type_repetition| type_repetition.number);
     for round in 0..rounds {
-        // There and back, so that what drifts with time hits all alike; a long call has one round in each pass.
+        // The order alternates, so that drift affects all backends alike. A long call has one round in each measurement.
         let forth = 0..turns.len();
-        let order: Vec<usize> = if (round + pass).is_multiple_of(2) { forth.collect() } else { forth.rev().collect() };
+        let order: Vec<usize> =
+            if (round + repetition_number).is_multiple_of(2) { forth.collect() } else { forth.rev().collect() };
         for i in order {
-            if run.stop.is_none() && !turns[i].is_over() {
-                let seconds = turns[i].prelude.scheduled_seconds / f64::from(rounds);
-                tell_progress(run, place, &open_files[i], spec, seconds);
-                turns[i].round(run, place, &mut open_files[i], round, rounds)?;
+            if run.stop.is_none() && !turns[i].is_finished() {
+                let seconds = turns[i].plan.scheduled_seconds / f64::from(rounds);
+                report_progress(run, place, &open_files[i], spec, seconds);
+                turns[i].run_round(run, place, &mut open_files[i], round, rounds)?;
             }
         }
     }
@@ -60,50 +61,74 @@ pub fn run_pattern(
     Ok(())
 }
 
-/// Rounds of this pattern: as many as asked for, as long as each is long enough to be a measurement.
-fn rounds(run: &Run<'_>, turns: &[Turn]) -> u32 {
-    let Some(turn) = turns.iter().find(|turn| !turn.is_over()) else { return 1 };
-    if turn.prelude.written.spec.time_units == 0 {
+/// Number of rounds: as many as requested, as long as each is long enough to be a measurement.
+fn rounds(run: &RunState<'_>, turns: &[PatternExecution]) -> u32 {
+    let Some(turn) = turns.iter().find(|turn| !turn.is_finished()) else { return 1 };
+    if turn.plan.written.spec.time_units == 0 {
         return 1;
     }
-    // A repeat has those of the first pass: each has a sync of its own.
-    let by_time = (turn.prelude.scheduled_seconds / SHORTEST_ROUND_SECONDS) as u32;
+    // A repetition has those of the first measurement; each round has a sync.
+    let by_time = (turn.plan.scheduled_seconds / MIN_ROUND_SECONDS) as u32;
     run.config.rounds.min(by_time).max(1)
 }
 
-/// The record of a pattern that is over, and what follows from it.
-fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) -> Result<(), MpiError> {
-    let Turn { prelude, index, ran, rounds, mut verification, latency, watch, cpu_watch, at_seconds, .. } = turn;
+/// Completes a pattern: its record, and the state of the run that depends on it.
+fn conclude(
+    run: &mut RunState<'_>,
+    place: TypeContext<'_>,
+    open: &mut OpenTypeFile,
+    turn: PatternExecution,
+) -> Result<(), MpiError> {
+    let PatternExecution {
+        plan: prelude,
+        index,
+        outcome: ran,
+        rounds,
+        mut verification,
+        latency,
+        watch,
+        cpu_watch,
+        at_seconds,
+        ..
+    } = turn;
     let evidence = match watch {
         Some(watch) => watch.end(place.site, place.comm, ran.calls())?,
         None => Evidence::default(),
     };
     let machine = cpu_watch.end(place.cpus, place.comm)?;
-    note_written(run, place, open, &prelude, ran.calls());
+    update_written(run, place, open, &prelude, ran.calls());
     let during = describe(run, place, open, &prelude);
     #[cfg(feature = "test-hooks")]
-    inject::behind(run, place, open, index)?;
-    verification.add(recheck::unmade_calls(run, place, open, index, ran.moved(), &during)?);
-    let sample = recheck::sample(run, place, open, index, (ran.seconds(), verification.words_wrong > 0))?;
-    let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { run.granted(open.handle.as_ref(), &during) };
+    fault_injection::inject_after(run, place, open, index)?;
+    verification.add(file_verification::check_kernel_counts(run, place, open, index, ran.moved(), &during)?);
+    let sample =
+        file_verification::verify_sample(run, place, open, index, (ran.seconds(), verification.words_wrong > 0))?;
+    let hints_granted =
+        if prelude.hints.is_empty() { Vec::new() } else { run.granted_hints(open.handle.as_ref(), &during) };
     let of = ran.timed();
-    let latency = latency.map_or(Ok(None), |histogram| latency::merge(place.comm, &histogram, of))?;
+    let latency = latency.map_or(Ok(None), |histogram| latency::merge_histograms(place.comm, &histogram, of))?;
     let record = PatternRecord {
         hints_granted,
         rounds,
         sample,
         latency,
         evidence,
-        machine,
+        interference: machine,
         at_seconds: Some(at_seconds),
         ..record(run, place, open, prelude, ran, verification)
     };
-    if let Some(repeat) = place.repeat {
-        repeated(run, repeat, record);
+    if let Some(type_repetition) = place.repetition {
+        record_repetition(run, type_repetition, record);
         return Ok(());
     }
-    run.passed.push(Passed {
-        backend: open.backend,
+    record_first_measurement(run, open.backend, record);
+    Ok(())
+}
+
+/// Records the first measurement of a pattern, and what later patterns derive from it.
+fn record_first_measurement(run: &mut RunState<'_>, backend: usize, record: PatternRecord) {
+    run.first_measurements.push(FirstMeasurement {
+        backend,
         ranks: record.ranks,
         access: record.access,
         pattern_type: record.pattern_type,
@@ -112,79 +137,92 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
         calls: record.calls,
         rounds: record.rounds.len() as u32,
         seconds: record.seconds(),
-        calls_seconds: record.intervals.room_seconds + record.intervals.transfer_seconds,
+        calls_seconds: record.intervals.preallocate_seconds + record.intervals.transfer_seconds,
     });
-    let backend = &mut run.backends[open.backend];
-    backend.debt_seconds = (backend.debt_seconds + record.seconds() - record.scheduled_seconds).max(0.0);
+    let state = &mut run.backends[backend];
+    state.debt_seconds = (state.debt_seconds + record.seconds() - record.scheduled_seconds).max(0.0);
     run.done_seconds += record.scheduled_seconds;
-    run.last.push(Moved { who: record.backend.clone(), bytes: record.moved_bytes, seconds: record.seconds() });
+    run.unreported.push(TransferVolume {
+        who: record.backend.clone(),
+        bytes: record.moved_bytes,
+        seconds: record.seconds(),
+    });
     let ended = record.ended.clone();
     run.observer.record(JournalLine::Pattern(Box::new(record)));
-    if ended == Ended::Interrupted {
-        run.stop = Some(Outcome::Interrupted);
+    if ended == StopReason::Interrupted {
+        run.stop = Some(RunOutcome::Interrupted);
     }
-    Ok(())
 }
 
-/// The record of a repeat. Batches would only make the journal long; one that did not run leaves no record.
-fn repeated(run: &mut Run<'_>, repeat: Repeat, mut record: PatternRecord) {
-    run.last.push(Moved { who: record.backend.clone(), bytes: record.moved_bytes, seconds: record.seconds() });
+/// Records a repetition, without batches and rounds to keep the journal short. A repetition without calls is not recorded.
+fn record_repetition(run: &mut RunState<'_>, type_repetition: TypeRepetition, mut record: PatternRecord) {
+    run.unreported.push(TransferVolume {
+        who: record.backend.clone(),
+        bytes: record.moved_bytes,
+        seconds: record.seconds(),
+    });
     let ended = record.ended.clone();
     record.batches.clear();
     record.rounds.clear();
     if record.calls > 0 {
-        run.observer.record(JournalLine::Repeat(Box::new(RepeatRecord {
-            repeat: repeat.number,
-            share: repeat.share,
-            measured: record,
+        run.observer.record(JournalLine::Repetition(Box::new(RepetitionRecord {
+            repetition: type_repetition.number,
+            share: type_repetition.share,
+            measurement: record,
         })));
     }
-    if ended == Ended::Interrupted {
-        run.stop = Some(Outcome::Interrupted);
+    if ended == StopReason::Interrupted {
+        run.stop = Some(RunOutcome::Interrupted);
     }
 }
 
-/// Keeps what is in the file now.
-fn note_written(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, p: &Prelude, calls: u64) {
+/// Updates the description of the file's contents.
+fn update_written(
+    run: &mut RunState<'_>,
+    place: TypeContext<'_>,
+    open: &mut OpenTypeFile,
+    p: &PatternPlan,
+    calls: u64,
+) {
     let file = &mut run.files[open.file];
     let spec = p.written.spec;
     match place.access {
-        Access::Write => {
-            // A segment keeps its reserved place, also where a pattern was cut.
+        AccessMethod::Write => {
+            // A segment keeps the range reserved for a pattern that was cut.
             let placed = if open.segment.is_some() { p.max_calls } else { calls };
             open.next_stream_bytes += placed * spec.call_bytes;
-            file.written.push(Written { calls, ..p.written.clone() });
+            file.written.push(WrittenPattern { calls, ..p.written.clone() });
         }
-        Access::Rewrite => {
+        AccessMethod::Rewrite => {
             if let Some(w) = file.written.iter_mut().find(|w| w.spec.number == spec.number) {
-                w.rewrite(calls, place.writes());
+                w.rewrite(calls, place.write_generation());
             }
         }
-        Access::Read => {}
+        AccessMethod::Read => {}
     }
 }
 
 fn record(
-    run: &Run<'_>,
-    place: Place<'_>,
-    open: &Open,
-    p: Prelude,
-    ran: Ran,
+    run: &RunState<'_>,
+    place: TypeContext<'_>,
+    open: &OpenTypeFile,
+    p: PatternPlan,
+    ran: PatternOutcome,
     verification: Verification,
 ) -> PatternRecord {
     let spec = p.written.spec;
     let m = match ran {
-        Ran::Measured(m) => *m,
-        Ran::NotRun(reason) => Measured::nothing(Ended::NotRun(reason)),
-        Ran::Empty => Measured::nothing(Ended::Count),
+        PatternOutcome::Measured(m) => *m,
+        PatternOutcome::NotRun(reason) => LoopMeasurement::empty(StopReason::NotRun(reason)),
+        PatternOutcome::Empty => LoopMeasurement::empty(StopReason::Count),
     };
     let mut in_force = m.in_force.unwrap_or_default();
-    if let Some(reason) = m.without_room {
+    if let Some(reason) = m.preallocation_error {
         in_force.strategy += &format!("; {reason}");
     }
     PatternRecord {
         backend: run.backends[open.backend].name.clone(),
-        ranks: place.part.ranks,
+        ranks: place.partition.ranks,
         access: place.access,
         pattern_type: spec.pattern_type,
         pattern: spec.number,
@@ -198,7 +236,7 @@ fn record(
         intervals: m.intervals,
         decisions: m.decisions,
         decision_cost_seconds: m.decision_cost_seconds,
-        held_up_seconds: Some(m.held_up_seconds),
+        imbalance_seconds: Some(m.imbalance_seconds),
         batches: m.batches,
         rounds: Vec::new(),
         ended: m.ended,
@@ -214,36 +252,42 @@ fn record(
         call_read_bytes: m.io.map(|io| io.call_read_bytes),
         call_written_bytes: m.io.map(|io| io.call_written_bytes),
         evidence: Evidence::default(),
-        machine: None,
+        interference: None,
         latency: None,
         at_seconds: None,
         allocations_in_clock: m.allocations_in_clock,
     }
 }
 
-fn tell_progress(run: &mut Run<'_>, place: Place<'_>, open: &Open, spec: &PatternSpec, next_seconds: f64) {
+fn report_progress(
+    run: &mut RunState<'_>,
+    place: TypeContext<'_>,
+    open: &OpenTypeFile,
+    spec: &PatternSpec,
+    next_seconds: f64,
+) {
     let (backend, kind) = (&run.backends[open.backend].name, spec.pattern_type.name());
-    let (ranks, access) = (place.part.ranks, place.access.name());
-    let again = place.repeat.map_or_else(String::new, |repeat| format!("repeat {} of ", repeat.number));
-    let standing = Standing {
+    let (ranks, access) = (place.partition.ranks, place.access.name());
+    let again = place.repetition.map_or_else(String::new, |r| format!("repetition {} of ", r.number));
+    let standing = ProgressReport {
         what: format!("{backend}, {}, {again}{access}: pattern {} ({kind})", count(ranks, "rank"), spec.number),
-        stage: match place.repeat {
+        stage: match place.repetition {
             None => format!("{access}, type {} ({kind}), {}", spec.pattern_type, count(ranks, "rank")),
-            Some(_) => format!("repeats for the intervals, {}", count(ranks, "rank")),
+            Some(_) => format!("repetitions, {}", count(ranks, "rank")),
         },
         done_seconds: done_seconds(run, place),
         all_seconds: run.all_seconds,
         next_seconds,
         ranks,
-        last: std::mem::take(&mut run.last),
+        transferred: std::mem::take(&mut run.unreported),
     };
     run.observer.progress(&standing);
 }
 
-/// Time of what is done. With repeats the run lasts as long as was asked for, unless the first pass is slower than that.
-fn done_seconds(run: &Run<'_>, place: Place<'_>) -> f64 {
+/// Scheduled time of completed patterns. With repetitions the run lasts as long as requested, unless the first measurements take longer.
+fn done_seconds(run: &RunState<'_>, place: TypeContext<'_>) -> f64 {
     let elapsed = run.begin.elapsed().as_secs_f64();
-    match place.repeat {
+    match place.repetition {
         Some(_) if run.config.repeat == RepeatPolicy::Auto => elapsed.min(run.all_seconds),
         None if run.config.repeat == RepeatPolicy::Auto => run.done_seconds.min(elapsed),
         _ => run.done_seconds,

@@ -1,54 +1,54 @@
-//! What of a file one pattern has written, as ranges that are looked at again: whose bytes lie where.
+//! File ranges written by one pattern, for rereading: which bytes belong to which rank.
 
-use beff_backends::Pattern;
+use beff_backends::AccessPattern;
 
 use crate::b_eff_io::plan::PlanError;
-use crate::b_eff_io::run::files::{TypeFile, Written};
+use crate::b_eff_io::run::files::{TypeFile, WrittenPattern};
 
-/// A range of a file without gaps: the bytes of one rank, or those of all ranks where their chunks lie between each other.
+/// A contiguous range of a file: the bytes of one rank, or of all ranks if their chunks are interleaved.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
     /// The file.
     pub file: &'a TypeFile,
     /// The pattern.
-    pub written: &'a Written,
-    /// The owner's; where all own it, rank 0's.
-    pattern: Pattern,
-    /// None: all ranks, chunk by chunk.
+    pub written: &'a WrittenPattern,
+    /// The owner's pattern; rank 0's if all ranks own the region.
+    pattern: AccessPattern,
+    /// None: all ranks, interleaved by chunks.
     owner: Option<u64>,
 }
 
-/// A piece of a region that one writing of one rank has filled, from some place on.
+/// Part of a region that one rank has written in one generation.
 #[derive(Clone, Copy, Debug)]
-pub struct Filled {
-    /// Whose stream it is.
+pub struct FilledRange {
+    /// Rank of the stream.
     pub rank: u64,
-    /// The call at its begin.
+    /// The first call.
     pub call: u64,
-    /// Position of its begin in the rank's stream.
+    /// Position of its beginning in the rank's stream.
     pub position: u64,
     /// Its length.
     pub bytes: u64,
 }
 
 impl<'a> Region<'a> {
-    /// Where the bytes of `rank` are: alone, or among those of all ranks.
+    /// The region of `rank`: alone, or with those of all ranks.
     ///
     /// # Errors
-    /// Offsets beyond what a file can have.
-    pub fn of(file: &'a TypeFile, written: &'a Written, rank: u64) -> Result<Self, PlanError> {
+    /// Offsets beyond the largest file offset.
+    pub fn new(file: &'a TypeFile, written: &'a WrittenPattern, rank: u64) -> Result<Self, PlanError> {
         let owner = (!file.pattern_type.is_strided()).then_some(rank);
         let pattern = file.pattern(written, owner.unwrap_or(0), written.calls)?;
         Ok(Self { file, written, pattern, owner })
     }
 
-    /// True if all ranks have bytes in it.
+    /// True if all ranks have data in it.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.owner.is_none()
     }
 
-    /// Where it begins in the file.
+    /// Its offset in the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
         if self.is_shared() {
@@ -65,7 +65,7 @@ impl<'a> Region<'a> {
         self.written.calls * self.pattern.call_bytes() * ranks
     }
 
-    /// First and last byte of the part of `rank`, from the begin of the region.
+    /// First and last byte of `rank`'s part, relative to the region.
     #[must_use]
     pub fn ends_of(&self, rank: u64) -> [u64; 2] {
         if !self.is_shared() {
@@ -76,19 +76,19 @@ impl<'a> Region<'a> {
         [rank * chunk, (self.bytes() - behind).saturating_sub(1)]
     }
 
-    /// What has filled the place `at`, from the begin of the region.
+    /// The filled range from `at` on, relative to the region.
     #[must_use]
-    pub fn filled(&self, at: u64) -> Filled {
+    pub fn filled_range(&self, at: u64) -> FilledRange {
         let p = &self.pattern;
         if let Some(rank) = self.owner {
-            // No piece goes on from one writing to another.
+            // A range has one generation only.
             let call = at / p.call_bytes();
-            let end = self.written.next_writing(call) * p.call_bytes();
-            return Filled { rank, call, position: p.stream_bytes + at, bytes: end - at };
+            let end = self.written.generation_end(call) * p.call_bytes();
+            return FilledRange { rank, call, position: p.stream_bytes + at, bytes: end - at };
         }
         let (index, within) = (at / p.chunk_bytes, at % p.chunk_bytes);
         let (row, rank) = (index / self.file.ranks, index % self.file.ranks);
-        Filled {
+        FilledRange {
             rank,
             call: row / p.chunks_per_call,
             position: p.stream_bytes + row * p.chunk_bytes + within,
@@ -114,28 +114,28 @@ mod tests {
             segment_bytes: pattern_type.has_segments().then_some(64 * MIB),
             shared_pointer: true,
             written: Vec::new(),
-            planned: Vec::new(),
+            previous: Vec::new(),
         }
     }
 
-    fn written(number: u8) -> Written {
+    fn written(number: u8) -> WrittenPattern {
         let spec = patterns(2 * MIB)[usize::from(number)];
         let rewrites = vec![(2, Generation::Later(1)), (4, Generation::Second)];
-        Written { spec, stream_bytes: 5 * MIB, calls: 7, first: Generation::First, rewrites }
+        WrittenPattern { spec, stream_bytes: 5 * MIB, calls: 7, first_generation: Generation::First, rewrites }
     }
 
-    /// Piece by piece a region is what the patterns of its ranks say, each byte once.
+    /// The parts of a region match the patterns of its ranks, and each byte occurs once.
     #[test]
-    fn a_region_is_what_the_patterns_of_its_ranks_are() {
+    fn a_region_is_the_union_of_the_patterns_of_its_ranks() {
         for number in [3, 4, 6, 10, 12, 18, 20, 27, 35] {
             let w = written(number);
             let file = file(w.spec.pattern_type);
             let mut seen = 0;
             for rank in 0..if file.pattern_type.is_strided() { 1 } else { 3 } {
-                let region = Region::of(&file, &w, rank).unwrap();
+                let region = Region::new(&file, &w, rank).unwrap();
                 let mut at = 0;
                 while at < region.bytes() {
-                    let filled = region.filled(at);
+                    let filled = region.filled_range(at);
                     let p = file.pattern(&w, filled.rank, w.calls).unwrap();
                     for inside in [0, filled.bytes - 8] {
                         let in_pattern = filled.position + inside - p.stream_bytes;
@@ -159,9 +159,9 @@ mod tests {
             let w = written(number);
             let file = file(w.spec.pattern_type);
             for rank in 0..3 {
-                let region = Region::of(&file, &w, rank).unwrap();
+                let region = Region::new(&file, &w, rank).unwrap();
                 let [first, last] = region.ends_of(rank);
-                let (begin, end) = (region.filled(first), region.filled(last));
+                let (begin, end) = (region.filled_range(first), region.filled_range(last));
                 assert_eq!((begin.rank, begin.position), (rank, w.stream_bytes));
                 let stream_end = w.stream_bytes + w.calls * w.spec.call_bytes;
                 assert_eq!((end.rank, end.position + 1, end.bytes), (rank, stream_end, 1));

@@ -1,4 +1,4 @@
-//! Types, patterns, rounds and everything around their clock, by scripts: what is asked of the files and what is recorded.
+//! Types, patterns, rounds and everything around their clock, by scripts: the calls on the files, and the records.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,54 +7,57 @@ use beff_backends::{Collective, Direct, DriverOptions};
 
 use crate::b_eff_io::cli::IoArgs;
 use crate::b_eff_io::config::{Config, RepeatPolicy};
-use crate::b_eff_io::hints::{HintPlace, HintRule};
+use crate::b_eff_io::hints::{HintRule, HintScope};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::{of_type, patterns};
 use crate::b_eff_io::plan::run::{Facts, RunPlan};
-use crate::b_eff_io::records::{CorruptionRecord, Ended, JournalLine, PatternRecord, RepeatRecord, TypeRecord};
+use crate::b_eff_io::records::{
+    CorruptionRecord, JournalLine, PatternRecord, RepetitionRecord, StopReason, TypeRecord,
+};
 use crate::b_eff_io::run::batching::SyncModel;
-use crate::b_eff_io::run::calibrate::calibrate;
-use crate::b_eff_io::run::passed::Took;
-use crate::b_eff_io::run::place::Place;
-use crate::b_eff_io::run::repeat::{learn_of_root, run_again};
-use crate::b_eff_io::run::state::Run;
+use crate::b_eff_io::run::context::TypeContext;
+use crate::b_eff_io::run::execute::execute;
+use crate::b_eff_io::run::first_measurement::TypeDuration;
+use crate::b_eff_io::run::repetitions::{adopt_root_state, run_repetitions};
+use crate::b_eff_io::run::state::RunState;
+use crate::b_eff_io::run::sync_calibration::calibrate;
 use crate::b_eff_io::run::type_run::run_type;
-use crate::b_eff_io::run::verify::{reader_of, Again};
-use crate::b_eff_io::run::whole::execute;
-use crate::frame::benchmark::of_words;
-use crate::frame::command::known_backends;
-use crate::frame::records::{Access, ErrorRecord, Outcome};
-use crate::frame::run::evidence::Site;
-use crate::frame::run::machine_share::HostCpus;
+use crate::b_eff_io::run::verify::{reader_of, VerificationTarget};
+use crate::frame::benchmark::options_from_words;
+use crate::frame::command::backend_capabilities;
+use crate::frame::records::{AccessMethod, ErrorRecord, RunOutcome};
+use crate::frame::run::evidence::StorageSite;
+use crate::frame::run::interference::HostCpus;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::testing::{clear_log, driver, log_of, play, same, with, Answer, Script};
-use crate::frame::run::{Moved, Observer, Standing};
+use crate::frame::run::testing::{
+    approx_equal, clear_log, driver, log_of, run_ranks, with_script, Script, ScriptedOutcome,
+};
+use crate::frame::run::{ProgressReport, RunObserver, TransferVolume};
 use beff_stamp::Generation;
 
-/// Keeps all that it is told.
+/// Keeps all records and progress reports.
 #[derive(Default)]
-pub(super) struct Keeps {
+pub(super) struct JournalRecorder {
     pub(super) lines: Vec<JournalLine>,
-    standings: Vec<Standing>,
-    /// Moved since the last of them began.
-    last: Vec<Moved>,
+    progress_reports: Vec<ProgressReport>,
+    unreported: Vec<TransferVolume>,
 }
 
-impl Observer<JournalLine> for Keeps {
+impl RunObserver<JournalLine> for JournalRecorder {
     fn record(&mut self, line: JournalLine) {
         self.lines.push(line);
     }
 
-    fn progress(&mut self, standing: &Standing) {
-        self.standings.push(standing.clone());
+    fn progress(&mut self, standing: &ProgressReport) {
+        self.progress_reports.push(standing.clone());
     }
 
-    fn measured(&mut self, _is_complete: bool, last: Vec<Moved>) {
-        self.last = last;
+    fn measurement_ended(&mut self, _is_complete: bool, last: Vec<TransferVolume>) {
+        self.unreported = last;
     }
 }
 
-impl Keeps {
+impl JournalRecorder {
     fn patterns(&self) -> Vec<&PatternRecord> {
         self.lines
             .iter()
@@ -79,19 +82,19 @@ impl Keeps {
 }
 
 pub(super) fn config(options: &str) -> Config {
-    of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap()
+    options_from_words::<IoArgs>(options.split_whitespace()).config(&backend_capabilities()).unwrap()
 }
 
-/// Runs `work` in a run on each of so many ranks, whose drivers are testing; with `data` they store it, through the page cache.
+/// Runs `work` in a run on each of `ranks` ranks with testing drivers; with `data` they store it, through the page cache.
 pub(super) fn in_run<T: Send>(
     ranks: u64,
     config: &Config,
     scripts: impl Fn(u64) -> Script + Sync,
     data: bool,
-    work: impl Fn(&mut Run<'_>, Place<'_>) -> T + Sync,
-) -> Vec<(T, Keeps)> {
+    work: impl Fn(&mut RunState<'_>, TypeContext<'_>) -> T + Sync,
+) -> Vec<(T, JournalRecorder)> {
     let scratch = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-    play(ranks, scripts, |comm| {
+    run_ranks(ranks, scripts, |comm| {
         let facts = Facts {
             ranks,
             ranks_of_first_host: ranks,
@@ -101,26 +104,26 @@ pub(super) fn in_run<T: Send>(
             writing_backends: 0,
         };
         let plan = RunPlan::new(config, &facts).unwrap();
-        let run_dir = RunDir::make(comm, scratch.path(), "run", &config.backends).unwrap().unwrap();
-        let interrupt = with(|script| script.interrupt.clone());
-        let mut keeps = Keeps::default();
-        let mut run = Run::new(comm, config, &plan, &run_dir, &interrupt, &[], &mut keeps).unwrap();
+        let run_dir = RunDir::create(comm, scratch.path(), "run", &config.backends).unwrap().unwrap();
+        let interrupt = with_script(|script| script.interrupt.clone());
+        let mut keeps = JournalRecorder::default();
+        let mut run = RunState::new(comm, config, &plan, &run_dir, &interrupt, &[], &mut keeps).unwrap();
         for backend in &mut run.backends {
             backend.driver = driver(data);
             backend.options =
                 DriverOptions { direct: Direct::Off, collective: Collective::Independent, ..DriverOptions::default() };
             backend.moves_data = data;
         }
-        let (site, cpus) = (Site::survey(comm, run_dir.path()).unwrap(), HostCpus::survey(comm).unwrap());
+        let (site, cpus) = (StorageSite::survey(comm, run_dir.path()).unwrap(), HostCpus::survey(comm).unwrap());
         let part = &plan.partitions[0];
-        let place = Place {
-            access: Access::Write,
-            part,
+        let place = TypeContext {
+            access: AccessMethod::Write,
+            partition: part,
             comm,
             site: &site,
             cpus: &cpus,
             pattern_type: PatternType::Scatter,
-            repeat: None,
+            repetition: None,
         };
         clear_log();
         let done = work(&mut run, place);
@@ -129,7 +132,7 @@ pub(super) fn in_run<T: Send>(
     })
 }
 
-pub(super) fn slow_one(ranks: u64, rank: u64) -> Script {
+pub(super) fn slow_rank(ranks: u64, rank: u64) -> Script {
     let factor = if rank == 1.min(ranks - 1) { SLOW } else { 1.0 };
     Script::default()
         .cost("open", 0.5 * factor)
@@ -143,9 +146,9 @@ pub(super) fn slow_one(ranks: u64, rank: u64) -> Script {
 
 const SLOW: f64 = 2.0;
 
-/// One type, all three ways, and every number of its records.
+/// One type with all three access methods, and every number of its records.
 #[test]
-fn what_a_type_takes_is_in_its_records() {
+fn the_records_of_a_type_hold_its_times() {
     let rule = |place, key: &str| HintRule {
         ranks: None,
         access: None,
@@ -156,14 +159,14 @@ fn what_a_type_takes_is_in_its_records() {
     };
     for (ranks, rounds) in [(1, 1), (2, 3), (3, 1)] {
         let mut config = config(&format!("--release 1 -T 3840s --types 2 --backend null --rounds {rounds}"));
-        config.hints = vec![rule(HintPlace::OnOpen, "open"), rule(HintPlace::ChunkBytes(1024), "kilo")];
-        let scripts = |rank| Script { granted: vec![("kilo".into(), "2".into())], ..slow_one(ranks, rank) };
+        config.hints = vec![rule(HintScope::OnOpen, "open"), rule(HintScope::ChunkBytes(1024), "kilo")];
+        let scripts = |rank| Script { hints_in_force: vec![("kilo".into(), "2".into())], ..slow_rank(ranks, rank) };
         let seen = in_run(ranks, &config, scripts, false, |run, place| {
             let mut logs = Vec::new();
-            for access in Access::ALL {
+            for access in AccessMethod::ALL {
                 run.backends[0].debt_seconds = 0.0;
-                run_type(run, Place { access, pattern_type: PatternType::Separate, ..place }).unwrap();
-                // Who is late for an opening or a closing is not in its time.
+                run_type(run, TypeContext { access, pattern_type: PatternType::Separate, ..place }).unwrap();
+                // Late ranks do not count in the time of open or close.
                 let order = log_of(&["barrier", "open", "close"]);
                 assert!(order[0] == "barrier" && order[1].starts_with("open"), "{order:?}");
                 assert_eq!(order[order.len() - 2..], ["barrier", "close"]);
@@ -182,7 +185,7 @@ fn what_a_type_takes_is_in_its_records() {
                 clear_log();
             }
             assert_eq!(run.stop, None);
-            (logs, run.passed.clone(), run.done_seconds)
+            (logs, run.first_measurements.clone(), run.done_seconds)
         });
         let ((logs, passed, done_seconds), keeps) = &seen[0];
         let records = keeps.patterns();
@@ -190,14 +193,14 @@ fn what_a_type_takes_is_in_its_records() {
         let specs = of_type(&specs, PatternType::Separate);
         assert_eq!(records.len(), 3 * specs.len());
         let mut scheduled_sum = 0.0;
-        for (nth, access) in Access::ALL.into_iter().enumerate() {
+        for (nth, access) in AccessMethod::ALL.into_iter().enumerate() {
             let mode = ["CreateNew", "Update", "ReadOnly"][nth];
             let log = &logs[nth];
             let rank_name = format!("null/n{ranks}-type2-separate-rank0000000.dat");
             assert_eq!(log[0], format!("open {mode} {rank_name} of 1 open=1"));
             assert_eq!((log[1].as_str(), log[log.len() - 1].as_str()), ("hints", "close"));
             let mut debt = 0.5 * SLOW;
-            let moves = if access == Access::Read { "read" } else { "write" };
+            let moves = if access == AccessMethod::Read { "read" } else { "write" };
             let mut by_pattern = log.split(|line| line.starts_with("prepare")).skip(1);
             let mut at = None;
             for (record, spec) in records[nth * specs.len()..].iter().zip(specs) {
@@ -211,14 +214,15 @@ fn what_a_type_takes_is_in_its_records() {
                 let scheduled = 20.0 * f64::from(spec.time_units);
                 let budget = (scheduled - debt).max(0.25 * scheduled);
                 assert!(
-                    same(record.scheduled_seconds, scheduled) && same(record.budget_seconds, budget),
+                    approx_equal(record.scheduled_seconds, scheduled) && approx_equal(record.budget_seconds, budget),
                     "{place} {debt}"
                 );
                 let n_rounds = if spec.time_units == 0 { 1 } else { record.rounds.len() as u64 };
                 assert!(n_rounds >= 1 && (spec.time_units == 0 || n_rounds == rounds), "{place} {n_rounds}");
                 let i = record.intervals;
-                let writes = access != Access::Read;
-                let parts = [i.view_seconds, i.room_seconds, i.transfer_seconds, i.decide_seconds, i.sync_seconds];
+                let writes = access != AccessMethod::Read;
+                let parts =
+                    [i.view_seconds, i.preallocate_seconds, i.transfer_seconds, i.decide_seconds, i.sync_seconds];
                 let per_write = |seconds: f64| if writes { seconds * SLOW } else { 0.0 };
                 let expected = [
                     0.125 * SLOW,
@@ -227,32 +231,35 @@ fn what_a_type_takes_is_in_its_records() {
                     0.0,
                     per_write(0.5 * n_rounds as f64),
                 ];
-                assert!(parts.iter().zip(expected).all(|(a, b)| same(*a, b)), "{place} {parts:?} {expected:?}");
+                assert!(parts.iter().zip(expected).all(|(a, b)| approx_equal(*a, b)), "{place} {parts:?} {expected:?}");
                 let of_rounds = record.rounds.iter().map(|round| round.seconds).sum::<f64>();
-                assert!(same(of_rounds, record.seconds()), "{place}");
+                assert!(approx_equal(of_rounds, record.seconds()), "{place}");
                 assert_eq!(record.rounds.iter().map(|round| round.calls).sum::<u64>(), calls, "{place}");
                 assert_eq!(record.rounds.iter().map(|round| round.moved_bytes).sum::<u64>(), record.moved_bytes);
                 let numbers: Vec<u32> = record.rounds.iter().map(|round| round.number).collect();
                 assert_eq!(numbers, (1..=n_rounds as u32).collect::<Vec<_>>(), "{place}");
                 assert_eq!(record.batches.iter().map(|batch| batch.calls).sum::<u64>(), calls, "{place}");
-                let heard = own.iter().filter(|line| *line == "hear").count() as u64;
-                assert_eq!(record.decisions, heard, "{place}");
-                assert!(same(record.decision_cost_seconds, 0.0), "{place}");
+                let completions = own.iter().filter(|line| *line == "hear").count() as u64;
+                assert_eq!(record.decisions, completions, "{place}");
+                assert!(approx_equal(record.decision_cost_seconds, 0.0), "{place}");
                 let hints =
                     if spec.chunk_bytes == 1024 { vec![("kilo".to_owned(), "1".to_owned())] } else { Vec::new() };
                 assert_eq!(record.hints_granted.len(), hints.len(), "{place}");
                 assert_eq!(record.hints_requested, hints, "{place}");
                 assert_eq!((record.strategy.as_str(), record.direct), ("fake", None), "{place}");
                 assert!(record.sample.is_none() && record.latency.is_none() && record.submissions.is_none(), "{place}");
-                let ended = if spec.time_units == 0 { Ended::Count } else { Ended::Time };
-                assert!(record.ended == ended || (access != Access::Write && record.ended == Ended::Count), "{place}");
-                if access == Access::Write && spec.time_units > 0 {
+                let ended = if spec.time_units == 0 { StopReason::Count } else { StopReason::Time };
+                assert!(
+                    record.ended == ended || (access != AccessMethod::Write && record.ended == StopReason::Count),
+                    "{place}"
+                );
+                if access == AccessMethod::Write && spec.time_units > 0 {
                     // The next call would not have fitted.
                     let left = budget - record.seconds();
                     assert!(left < 2.0 * SLOW && left > -2.5 * SLOW, "{place}: {left}");
                 }
                 if let Some(at) = at {
-                    assert!(same(record.at_seconds.unwrap(), at), "{place}: {:?} {at}", record.at_seconds);
+                    assert!(approx_equal(record.at_seconds.unwrap(), at), "{place}: {:?} {at}", record.at_seconds);
                 }
                 at = Some(record.at_seconds.unwrap() + record.seconds());
                 let passed = passed.iter().find(|p| p.access == access && p.pattern == spec.number).unwrap();
@@ -261,8 +268,8 @@ fn what_a_type_takes_is_in_its_records() {
                     (passed.backend, passed.pattern_type, passed.time_units),
                     (0, PatternType::Separate, spec.time_units)
                 );
-                assert!(same(passed.seconds, record.seconds()));
-                assert!(same(passed.calls_seconds, i.room_seconds + i.transfer_seconds));
+                assert!(approx_equal(passed.seconds, record.seconds()));
+                assert!(approx_equal(passed.calls_seconds, i.preallocate_seconds + i.transfer_seconds));
                 debt = (debt + record.seconds() - scheduled).max(0.0);
                 scheduled_sum += scheduled;
             }
@@ -270,53 +277,57 @@ fn what_a_type_takes_is_in_its_records() {
             assert_eq!((of_type.access, of_type.pattern_type, of_type.ranks), (access, PatternType::Separate, ranks));
             assert_eq!(of_type.hints_requested, [("open".to_owned(), "1".to_owned())]);
             assert_eq!(of_type.hints_granted, [("kilo".to_owned(), "2".to_owned())]);
-            assert!(same(of_type.open_seconds, 0.5 * SLOW) && same(of_type.close_seconds, 0.25 * SLOW));
+            assert!(approx_equal(of_type.open_seconds, 0.5 * SLOW) && approx_equal(of_type.close_seconds, 0.25 * SLOW));
         }
-        assert!(same(*done_seconds, scheduled_sum));
-        // Behind each pattern its bytes are told.
-        let told = keeps.standings.iter().flat_map(|standing| &standing.last).chain(&keeps.last);
-        let told: u64 = told.map(|moved| moved.bytes).sum();
+        assert!(approx_equal(*done_seconds, scheduled_sum));
+        // The bytes of each pattern are reported after it.
+        let reported =
+            keeps.progress_reports.iter().flat_map(|standing| &standing.transferred).chain(&keeps.unreported);
+        let reported: u64 = reported.map(|moved| moved.bytes).sum();
         let last = records[records.len() - 1].moved_bytes;
-        assert_eq!(told + last, records.iter().map(|record| record.moved_bytes).sum::<u64>());
+        assert_eq!(reported + last, records.iter().map(|record| record.moved_bytes).sum::<u64>());
     }
 }
 
-/// The barrier before an opening or a closing takes its time, on one rank longer than on the other.
+/// The barrier before open or close takes longer on one rank than on the other.
 #[test]
 fn openings_and_closings_are_timed_behind_their_barrier() {
     let config = config("--release 1 -T 960s --types 2 --backend null --rounds 1");
-    let scripts = |rank| slow_one(2, rank).cost("barrier", 3.0 * (1 + rank) as f64);
+    let scripts = |rank| slow_rank(2, rank).cost("barrier", 3.0 * (1 + rank) as f64);
     for ((), keeps) in in_run(2, &config, scripts, false, |run, place| {
-        for access in Access::ALL {
+        for access in AccessMethod::ALL {
             run.backends[0].debt_seconds = 0.0;
-            run_type(run, Place { access, pattern_type: PatternType::Separate, ..place }).unwrap();
+            run_type(run, TypeContext { access, pattern_type: PatternType::Separate, ..place }).unwrap();
         }
     }) {
-        assert_eq!(keeps.types().len(), Access::ALL.len());
+        assert_eq!(keeps.types().len(), AccessMethod::ALL.len());
         for of_type in keeps.types() {
             let [open, close] = [of_type.open_seconds, of_type.close_seconds];
-            assert!(same(open, 0.5 * SLOW) && same(close, 0.25 * SLOW), "{:?}: {open} {close}", of_type.access);
+            assert!(
+                approx_equal(open, 0.5 * SLOW) && approx_equal(close, 0.25 * SLOW),
+                "{:?}: {open} {close}",
+                of_type.access
+            );
         }
     }
 }
 
-/// There and back, so that what drifts hits all alike.
+/// The order alternates, so that drift affects all alike.
 #[test]
-fn backends_take_turns_there_and_back() {
+fn backends_take_turns_in_alternating_order() {
     let config = config("--release 1 -T 960s --types 2 --backend null,posix --rounds 3");
     let seen = in_run(
         2,
         &config,
-        |rank| slow_one(2, rank),
+        |rank| slow_rank(2, rank),
         false,
         |run, place| {
-            run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
+            run_type(run, TypeContext { pattern_type: PatternType::Separate, ..place }).unwrap();
         },
     );
-    let turns: Vec<&str> = seen[0].1.standings.iter().map(|s| s.what.split(',').next().unwrap()).collect();
-    // The warm-up has one round.
+    let turns: Vec<&str> = seen[0].1.progress_reports.iter().map(|s| s.what.split(',').next().unwrap()).collect();
     assert_eq!(turns[..8], ["null", "posix", "null", "posix", "posix", "null", "null", "posix"]);
-    let stage = &seen[0].1.standings[2].stage;
+    let stage = &seen[0].1.progress_reports[2].stage;
     assert_eq!(stage, "write, type 2 (separate), 2 ranks");
 }
 
@@ -326,17 +337,17 @@ fn an_error_ends_the_type_with_one_record_and_closed_files() {
         [("open", 0, 0, false), ("write", 3, 3, true), ("sync", 1, 2, true)]
     {
         let scripts = |rank| {
-            let script = slow_one(3, rank);
+            let script = slow_rank(3, rank);
             if rank == 2 {
-                script.answer(call, number, Answer::Full)
+                script.outcome(call, number, ScriptedOutcome::Full)
             } else {
                 script
             }
         };
         let config = config("--release 1 -T 960s --types 2 --backend null --rounds 1");
         for (rank, (closes, keeps)) in in_run(3, &config, scripts, false, |run, place| {
-            run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
-            assert_eq!(run.stop, Some(Outcome::Failed), "{call}");
+            run_type(run, TypeContext { pattern_type: PatternType::Separate, ..place }).unwrap();
+            assert_eq!(run.stop, Some(RunOutcome::Failed), "{call}");
             log_of(&["close"]).len()
         })
         .into_iter()
@@ -352,7 +363,7 @@ fn an_error_ends_the_type_with_one_record_and_closed_files() {
             );
             assert_eq!((keeps.patterns().len(), closes), (patterns_measured, usize::from(opened)), "{call} {rank}");
             if let Some(last) = keeps.patterns().last() {
-                assert_eq!(last.ended, Ended::Error);
+                assert_eq!(last.ended, StopReason::Error);
             }
         }
     }
@@ -360,35 +371,40 @@ fn an_error_ends_the_type_with_one_record_and_closed_files() {
 
 #[test]
 fn what_one_rank_cannot_run_is_run_by_none() {
-    let scripts = |rank| Script { unsupported: (rank == 1).then(|| "not here".into()), ..slow_one(2, rank) };
+    let scripts = |rank| Script { unsupported: (rank == 1).then(|| "not here".into()), ..slow_rank(2, rank) };
     let config = config("--release 1 -T 960s --types 2 --backend null");
     for (calls, keeps) in in_run(2, &config, scripts, false, |run, place| {
-        run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
+        run_type(run, TypeContext { pattern_type: PatternType::Separate, ..place }).unwrap();
         log_of(&["prepare", "write"]).len()
     }) {
         assert_eq!(calls, 0);
-        assert!(keeps.patterns().iter().all(|record| record.ended == Ended::NotRun("not here".into())));
+        assert!(keeps.patterns().iter().all(|record| record.ended == StopReason::NotRun("not here".into())));
     }
 }
 
 #[test]
 fn a_signal_in_a_pattern_ends_the_run() {
-    let scripts =
-        |rank| if rank == 1 { slow_one(2, rank).answer("write", 2, Answer::Signal) } else { slow_one(2, rank) };
+    let scripts = |rank| {
+        if rank == 1 {
+            slow_rank(2, rank).outcome("write", 2, ScriptedOutcome::Signal)
+        } else {
+            slow_rank(2, rank)
+        }
+    };
     let config = config("--release 1 -T 960s --types 2 --backend null --rounds 1");
     for (stop, keeps) in in_run(2, &config, scripts, false, |run, place| {
-        run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
+        run_type(run, TypeContext { pattern_type: PatternType::Separate, ..place }).unwrap();
         run.stop
     }) {
-        assert_eq!(stop, Some(Outcome::Interrupted));
+        assert_eq!(stop, Some(RunOutcome::Interrupted));
         let records = keeps.patterns();
-        assert_eq!((records.len(), &records[1].ended), (2, &Ended::Interrupted));
+        assert_eq!((records.len(), &records[1].ended), (2, &StopReason::Interrupted));
     }
 }
 
-/// Words wrong in patterns, samples and types, by access.
-fn wrong(keeps: &Keeps) -> [[u64; 3]; 3] {
-    Access::ALL.map(|access| {
+/// Wrong words in patterns, samples and types, by access method.
+fn wrong_words(keeps: &JournalRecorder) -> [[u64; 3]; 3] {
+    AccessMethod::ALL.map(|access| {
         let patterns = keeps.patterns().into_iter().filter(|record| record.access == access);
         let (mut reads, mut samples) = (0, 0);
         for record in patterns {
@@ -400,19 +416,24 @@ fn wrong(keeps: &Keeps) -> [[u64; 3]; 3] {
     })
 }
 
-fn stored(ranks: u64, pattern_type: PatternType, options: &str, scripts: impl Fn(u64) -> Script + Sync) -> Keeps {
+fn run_stored(
+    ranks: u64,
+    pattern_type: PatternType,
+    options: &str,
+    scripts: impl Fn(u64) -> Script + Sync,
+) -> JournalRecorder {
     // Segments take their sizes from another type.
     let types = if pattern_type.has_segments() { format!("2,{pattern_type}") } else { pattern_type.to_string() };
     let options = format!("--release 1 -T 120s --types {types} --backend posix {options}");
     let scripts = |rank| scripts(rank).cost("write", 10.0).cost("read", 10.0);
     let mut seen = in_run(ranks, &config(&options), scripts, true, |run, place| {
         if pattern_type.has_segments() {
-            let answers = with(|script| std::mem::take(&mut script.answers));
-            run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
-            with(|script| (script.answers, script.calls) = (answers, BTreeMap::new()));
+            let answers = with_script(|script| std::mem::take(&mut script.outcomes));
+            run_type(run, TypeContext { pattern_type: PatternType::Separate, ..place }).unwrap();
+            with_script(|script| (script.outcomes, script.calls) = (answers, BTreeMap::new()));
         }
-        for access in Access::ALL {
-            run_type(run, Place { access, pattern_type, ..place }).unwrap();
+        for access in AccessMethod::ALL {
+            run_type(run, TypeContext { access, pattern_type, ..place }).unwrap();
         }
     });
     let mut keeps = seen.remove(0).1;
@@ -424,7 +445,7 @@ fn stored(ranks: u64, pattern_type: PatternType, options: &str, scripts: impl Fn
     keeps
 }
 
-/// A write that never was, of the last rank, in each type, and a bit on the way back; all the rest is right.
+/// In each type, a lost write of the last rank and a bit flipped in a read; everything else is correct.
 #[test]
 fn every_type_is_verified_as_far_as_is_promised() {
     use PatternType::{Scatter, Segmented, SegmentedCollective, Separate, Shared};
@@ -434,74 +455,76 @@ fn every_type_is_verified_as_far_as_is_promised() {
         let scripts = |rank| {
             let script = Script::default();
             if rank == ranks - 1 {
-                let script = script.answer("write", 0, Answer::Nothing);
-                script.answer("read", 1, Answer::Flip(0)).answer("read", 2, Answer::Nothing)
+                let script = script.outcome("write", 0, ScriptedOutcome::Nothing);
+                script.outcome("read", 1, ScriptedOutcome::Flip(0)).outcome("read", 2, ScriptedOutcome::Nothing)
             } else {
                 script
             }
         };
-        let keeps = stored(ranks, pattern_type, "--verify ring --cache keep", scripts);
-        let [write, rewrite, read] = wrong(&keeps);
+        let keeps = run_stored(ranks, pattern_type, "--verify sample --cache keep", scripts);
+        let [write, rewrite, read] = wrong_words(&keeps);
         assert!(write[1] > 0 && write[0] == 0, "{pattern_type} {write:?}");
         let corruptions = keeps.corruptions();
-        let like = |text: &str| corruptions.iter().find(|c| c.access == Access::Read && c.looks_like.starts_with(text));
+        let like =
+            |text: &str| corruptions.iter().find(|c| c.access == AccessMethod::Read && c.diagnosis.starts_with(text));
         let (flipped, missing) = (like("one bit flipped").unwrap(), like("never delivered").unwrap());
         assert_eq!((flipped.rank, flipped.words_wrong, missing.rank), (ranks - 1, 1, ranks - 1));
-        assert_eq!((flipped.expected ^ flipped.found).count_ones(), 1);
+        assert_eq!((flipped.expected ^ flipped.actual).count_ones(), 1);
         let lost = keeps.patterns().into_iter().find(|record| record.pattern == missing.pattern).unwrap();
-        assert_eq!(missing.words_wrong, lost.call_bytes / 8, "all that was not read");
+        assert_eq!(missing.words_wrong, lost.call_bytes / 8, "all words that were not read");
         assert_eq!((rewrite, read), ([0; 3], [1 + missing.words_wrong, 0, 0]), "{pattern_type}");
         assert!(keeps.errors().is_empty(), "{:?}", keeps.errors());
         for record in keeps.patterns().into_iter().filter(|record| record.calls > 0) {
             let place = format!("{} {:?}", record.pattern, record.access);
             let checked = record.verification.words_checked;
-            // All calls of a read are still in the memory, or the last of them.
+            // The buffer holds all calls of a read, or the last of them.
             let call_words = ranks * record.call_bytes / 8;
-            let expected = if record.access == Access::Read { call_words..=call_words * record.calls } else { 0..=0 };
+            let expected =
+                if record.access == AccessMethod::Read { call_words..=call_words * record.calls } else { 0..=0 };
             assert!(expected.contains(&checked), "{place}: {checked}");
             let sample = record.sample.as_ref().unwrap();
             let all_bytes = record.calls * record.call_bytes * ranks;
-            assert_eq!((sample.of_bytes, &sample.not_read), (all_bytes, &None), "{place}");
-            assert!(sample.places > 0 && sample.bytes > 0 && sample.bytes <= all_bytes, "{place} {sample:?}");
+            assert_eq!((sample.of_bytes, &sample.unread_reason), (all_bytes, &None), "{place}");
+            assert!(sample.samples > 0 && sample.bytes > 0 && sample.bytes <= all_bytes, "{place} {sample:?}");
         }
     }
 }
 
-/// The same with everything compared, behind the type and before it is written over.
+/// The same with full verification, after the type and before it is overwritten.
 #[test]
 fn lost_writes_are_found_in_whole_files() {
     for (ranks, pattern_type) in [(2, PatternType::Scatter), (3, PatternType::Separate)] {
         let scripts = |rank| {
             let script = Script::default();
             if rank == ranks - 1 {
-                script.answer("write", 0, Answer::Nothing)
+                script.outcome("write", 0, ScriptedOutcome::Nothing)
             } else {
                 script
             }
         };
-        let full = wrong(&stored(ranks, pattern_type, "--verify full --cache keep", scripts));
+        let full = wrong_words(&run_stored(ranks, pattern_type, "--verify full --cache keep", scripts));
         assert!(full[0][2] > 0 && full[1][0] > 0 && full[1][2] == 0 && full[2] == [0; 3], "{pattern_type} {full:?}");
     }
 }
 
-/// With everything compared: each word once behind writes and rewrites, and each before it is written over.
+/// With full verification: each word once after writes and rewrites, and each before it is overwritten.
 #[test]
 fn everything_is_compared_once() {
-    let keeps = stored(2, PatternType::Separate, "--verify full --cache keep", |_| Script::default());
-    assert_eq!(wrong(&keeps), [[0; 3]; 3]);
+    let keeps = run_stored(2, PatternType::Separate, "--verify full --cache keep", |_| Script::default());
+    assert_eq!(wrong_words(&keeps), [[0; 3]; 3]);
     let words = |access| {
         let of = keeps.patterns().into_iter().filter(move |record| record.access == access);
         of.map(|record| record.moved_bytes / 8).sum::<u64>()
     };
-    for (record, access) in keeps.types().iter().zip(Access::ALL) {
-        assert_eq!(record.full_verification.unwrap().words_checked, words(Access::Write), "{access:?}");
+    for (record, access) in keeps.types().iter().zip(AccessMethod::ALL) {
+        assert_eq!(record.full_verification.unwrap().words_checked, words(AccessMethod::Write), "{access:?}");
     }
     for record in keeps.patterns() {
         let first = keeps.patterns().into_iter().find(|p| p.pattern == record.pattern).unwrap().moved_bytes / 8;
         let expected = match record.access {
-            Access::Write => 0,
-            Access::Rewrite => first,
-            Access::Read => record.moved_bytes / 8,
+            AccessMethod::Write => 0,
+            AccessMethod::Rewrite => first,
+            AccessMethod::Read => record.moved_bytes / 8,
         };
         assert_eq!(record.verification.words_checked, expected, "{} {:?}", record.pattern, record.access);
         assert!(record.sample.is_none());
@@ -509,26 +532,26 @@ fn everything_is_compared_once() {
 }
 
 #[test]
-fn what_was_not_written_again_is_stale() {
-    // Behind all first writes, one call for each pattern.
+fn data_that_was_not_rewritten_is_stale() {
+    // One call for each pattern.
     const FIRST_WRITES: usize = 8;
     let scripts = |rank| {
         let script = Script::default();
         if rank == 1 {
-            script.answer("write", FIRST_WRITES, Answer::Nothing)
+            script.outcome("write", FIRST_WRITES, ScriptedOutcome::Nothing)
         } else {
             script
         }
     };
-    let keeps = stored(2, PatternType::Separate, "--verify ring --cache keep", scripts);
+    let keeps = run_stored(2, PatternType::Separate, "--verify sample --cache keep", scripts);
     assert_eq!(keeps.patterns()[..FIRST_WRITES].iter().map(|record| record.calls).sum::<u64>(), FIRST_WRITES as u64);
-    assert!(wrong(&keeps)[0] == [0; 3] && wrong(&keeps)[1][1] > 0, "{:?}", wrong(&keeps));
+    assert!(wrong_words(&keeps)[0] == [0; 3] && wrong_words(&keeps)[1][1] > 0, "{:?}", wrong_words(&keeps));
     let found = keeps.corruptions();
-    assert!(found[0].looks_like.contains("stale") && found[0].rank == 1, "{found:?}");
+    assert!(found[0].diagnosis.contains("stale") && found[0].rank == 1, "{found:?}");
 }
 
 #[test]
-fn nobody_reads_again_what_he_wrote_and_every_writing_has_its_data() {
+fn no_rank_rereads_its_own_data_and_each_write_has_its_generation() {
     assert_eq!([0, 1, 2].map(|rank| reader_of(rank, 3)), [1, 2, 0]);
     assert_eq!(reader_of(0, 1), 0);
     let plain = config("--release 1 -T 960s --types 1,2 --backend null");
@@ -539,10 +562,10 @@ fn nobody_reads_again_what_he_wrote_and_every_writing_has_its_data() {
         |_| Script::default(),
         false,
         |run, place| {
-            let of = |access| Place { access, ..place }.writes();
-            assert_eq!(Access::ALL.map(of), [Generation::First, Generation::Second, Generation::First]);
+            let of = |access| TypeContext { access, ..place }.write_generation();
+            assert_eq!(AccessMethod::ALL.map(of), [Generation::First, Generation::Second, Generation::First]);
             assert_eq!(
-                Place { access: Access::Read, pattern_type: PatternType::Separate, ..place }.part_rank(run),
+                TypeContext { access: AccessMethod::Read, pattern_type: PatternType::Separate, ..place }.part_rank(run),
                 place.comm.rank()
             );
         },
@@ -554,14 +577,14 @@ fn nobody_reads_again_what_he_wrote_and_every_writing_has_its_data() {
         false,
         |run, place| {
             let own = place.comm.rank();
-            let of = |access, pattern_type| Place { access, pattern_type, ..place }.part_rank(run);
-            // The order of a shared pointer cannot be shifted, and writes are not.
-            assert_eq!(of(Access::Read, PatternType::Separate), (own + 1) % 3);
+            let of = |access, pattern_type| TypeContext { access, pattern_type, ..place }.part_rank(run);
+            // The order of a shared pointer cannot be shifted, and writes are not shifted.
+            assert_eq!(of(AccessMethod::Read, PatternType::Separate), (own + 1) % 3);
             assert_eq!(
                 [
-                    of(Access::Read, PatternType::Shared),
-                    of(Access::Write, PatternType::Separate),
-                    of(Access::Rewrite, PatternType::Separate)
+                    of(AccessMethod::Read, PatternType::Shared),
+                    of(AccessMethod::Write, PatternType::Separate),
+                    of(AccessMethod::Rewrite, PatternType::Separate)
                 ],
                 [own; 3]
             );
@@ -569,45 +592,49 @@ fn nobody_reads_again_what_he_wrote_and_every_writing_has_its_data() {
     );
 }
 
-/// What one rank has lost, its reader finds, whole or by a sample, and nobody else.
+/// Data lost by one rank is detected by its reader, in whole files and by samples, and by no other rank.
 #[test]
-fn each_rank_reads_again_what_its_neighbour_wrote() {
-    let config = config("--release 1 -T 120s --types 2 --backend posix --verify ring --cache keep");
+fn each_rank_verifies_the_data_of_its_neighbour() {
+    let config = config("--release 1 -T 120s --types 2 --backend posix --verify sample --cache keep");
     let scripts = |rank| {
         let script = Script::default().cost("write", 10.0);
         if rank == 1 {
-            script.answer("write", 0, Answer::Nothing)
+            script.outcome("write", 0, ScriptedOutcome::Nothing)
         } else {
             script
         }
     };
     let seen = in_run(3, &config, scripts, true, |run, place| {
-        run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
+        run_type(run, TypeContext { pattern_type: PatternType::Separate, ..place }).unwrap();
         let file = &run.files[0];
         let rank = place.comm.rank();
-        let again = Again { run_dir: run.run_dir, file, access: Access::Write, rank, drops: false };
+        let again = VerificationTarget { run_dir: run.run_dir, file, access: AccessMethod::Write, rank, drops: false };
         let whole = run.data.check_file(&again).unwrap();
         let of_pattern = |written| run.data.check_sample(&again, written, Duration::from_secs(60)).unwrap();
         let samples: Vec<_> = file.written.iter().map(of_pattern).collect();
-        // The files stay until all have read them.
+        // The files exist until all ranks have read them.
         place.comm.barrier().unwrap();
         let sampled: u64 = samples.iter().map(|found| found.verification.words_wrong).sum();
-        assert!(whole.places.iter().chain(samples.iter().flat_map(|found| &found.places)).all(|place| place.rank == 1));
+        assert!(whole
+            .corruptions
+            .iter()
+            .chain(samples.iter().flat_map(|found| &found.corruptions))
+            .all(|place| place.rank == 1));
         [whole.verification.words_wrong > 0, sampled > 0]
     });
     assert_eq!(seen.iter().map(|(found, _)| *found).collect::<Vec<_>>(), [[true; 2], [false; 2], [false; 2]]);
 }
 
 #[test]
-fn a_calibration_tells_latency_and_rate_of_syncs() {
+fn a_calibration_determines_latency_and_rate_of_syncs() {
     const MIB: u64 = 1 << 20;
-    // Calls of four ranks together are more than what a sync takes no time for.
+    // The calls of four ranks together exceed the size below which a sync is all latency.
     for ranks in 1..=4 {
         let config = config("--release 1 -T 3840s --types 2 --backend posix");
         let seen = in_run(
             ranks,
             &config,
-            |rank| slow_one(ranks, rank),
+            |rank| slow_rank(ranks, rank),
             false,
             |run, place| {
                 run.backends[0].moves_data = true;
@@ -620,32 +647,39 @@ fn a_calibration_tells_latency_and_rate_of_syncs() {
         for ((calls, sync, rate), keeps) in &seen {
             let [JournalLine::Calibration(record)] = &keeps.lines[..] else { panic!("{:?}", keeps.lines) };
             let writes = calls.iter().filter(|line| line.starts_with("write")).count() as u64 - 1;
-            // 19.2 s, of which a call takes 2 and a little.
+            // 19.2 s, with calls of slightly more than 2 s.
             assert!((8..=9).contains(&writes), "{calls:?}");
             let bytes = writes * MIB * ranks;
             assert_eq!((record.backend.as_str(), record.bytes), ("posix", bytes));
-            assert!(same(record.write_seconds, SLOW * writes as f64) && same(record.sync_seconds, 1.0), "{record:?}");
-            assert!(same(sync[0], 1.0) && same(sync[1] / (10.0 * bytes as f64), 1.0), "{sync:?} {bytes}");
-            assert!(same(rate.unwrap() / (bytes as f64 / record.write_seconds), 1.0));
+            assert!(
+                approx_equal(record.write_seconds, SLOW * writes as f64) && approx_equal(record.sync_seconds, 1.0),
+                "{record:?}"
+            );
+            assert!(
+                approx_equal(sync[0], 1.0) && approx_equal(sync[1] / (10.0 * bytes as f64), 1.0),
+                "{sync:?} {bytes}"
+            );
+            assert!(approx_equal(rate.unwrap() / (bytes as f64 / record.write_seconds), 1.0));
             assert!(calls[0].starts_with("open CreateNew posix/calibration-rank000000") && calls[0].ends_with("of 1"));
             assert_eq!(calls[1..5], ["prepare Write 128x1048576 of 0", "preallocate 0+1", "write 0+1", "sync"]);
             assert_eq!(calls[5..7], ["prepare Write 128x1048576 of 0", "preallocate 0+1"]);
             assert_eq!(calls.last().unwrap(), "close");
         }
-        // An error of one rank is everybody's end, and known by its cause.
-        let scripts = |rank| slow_one(ranks, rank).answer("sync", usize::from(rank != ranks - 1) * 99, Answer::Fail);
+        // An error of one rank stops all, with its cause.
+        let scripts =
+            |rank| slow_rank(ranks, rank).outcome("sync", usize::from(rank != ranks - 1) * 99, ScriptedOutcome::Fail);
         for (stop, keeps) in in_run(ranks, &config, scripts, false, |run, place| {
             run.backends[0].moves_data = true;
             calibrate(run, place.comm).unwrap();
             run.stop
         }) {
-            assert_eq!((stop, keeps.errors()[0].rank), (Some(Outcome::Failed), ranks - 1));
+            assert_eq!((stop, keeps.errors()[0].rank), (Some(RunOutcome::Failed), ranks - 1));
         }
     }
 }
 
 #[test]
-fn all_ranks_know_of_syncs_and_counters_what_rank_0_knows() {
+fn all_ranks_adopt_sync_models_and_counters_of_rank_0() {
     let config = config("--release 1 -T 960s --types 2 --backend mpiio");
     let seen = in_run(
         3,
@@ -657,104 +691,111 @@ fn all_ranks_know_of_syncs_and_counters_what_rank_0_knows() {
             run.backends[0].sync = SyncModel::from_parts([1.0 + rank, 100.0 + rank]);
             let counters = run.backends[0].counters.as_mut().unwrap();
             if rank == 0.0 {
-                counters.disbelieve();
+                counters.mark_incomplete();
             }
-            learn_of_root(run, place.comm).unwrap();
+            adopt_root_state(run, place.comm).unwrap();
             (run.backends[0].sync.to_parts(), run.backends[0].counters.unwrap().to_parts())
         },
     );
     assert!(seen.iter().all(|(known, _)| *known == ([1.0, 100.0], [0.0, 0.0, 1.0])));
 }
 
-/// What is measured again makes the calls of the first pass, in files that are written anew, and is cut where it is too slow.
+/// Repetitions make the calls of the first measurement, in files that are written anew, and are cut if they are too slow.
 #[test]
-fn repeats_make_the_same_calls_and_are_cut_by_a_guard() {
+fn repetitions_make_the_same_calls_and_are_cut_by_a_guard() {
     for slower in [1.0, 10.0] {
         let mut config = config("--release 1 -T 1920s --types 2 --backend null --rounds 1");
         config.repeat = RepeatPolicy::Auto;
         let seen = in_run(
             2,
             &config,
-            |rank| slow_one(2, rank),
+            |rank| slow_rank(2, rank),
             false,
             |run, place| {
-                for access in Access::ALL {
+                for access in AccessMethod::ALL {
                     run.backends[0].debt_seconds = 0.0;
-                    run_type(run, Place { access, pattern_type: PatternType::Separate, ..place }).unwrap();
-                    run.took.push(Took { ranks: 2, access, pattern_type: PatternType::Separate, seconds: 50.0 });
+                    run_type(run, TypeContext { access, pattern_type: PatternType::Separate, ..place }).unwrap();
+                    run.type_durations.push(TypeDuration {
+                        ranks: 2,
+                        access,
+                        pattern_type: PatternType::Separate,
+                        seconds: 50.0,
+                    });
                 }
-                with(|script| {
+                with_script(|script| {
                     for call in ["write", "read"] {
                         script.costs.insert(call, vec![slower * if place.comm.rank() == 1 { SLOW } else { 1.0 }]);
                     }
                 });
                 clear_log();
-                run_again(run, place, 0, 2000.0).unwrap();
+                run_repetitions(run, place, 0, 2000.0).unwrap();
                 assert_eq!(run.stop, None);
                 log_of(&["open"])
             },
         );
         let (opens, keeps) = &seen[0];
-        let first = |repeat: &RepeatRecord| {
-            let is_it = |p: &&PatternRecord| p.access == repeat.measured.access && p.pattern == repeat.measured.pattern;
+        let first = |record: &RepetitionRecord| {
+            let is_it =
+                |p: &&PatternRecord| p.access == record.measurement.access && p.pattern == record.measurement.pattern;
             keeps.patterns().into_iter().find(is_it).unwrap()
         };
-        let mut repeats: Vec<&RepeatRecord> = Vec::new();
+        let mut repetitions: Vec<&RepetitionRecord> = Vec::new();
         for line in &keeps.lines {
-            if let JournalLine::Repeat(repeat) = line {
-                repeats.push(repeat);
+            if let JournalLine::Repetition(record) = line {
+                repetitions.push(record);
             }
         }
-        assert!(!repeats.is_empty() && opens.iter().any(|line| line.starts_with("open CreateNew")), "{opens:?}");
-        for repeat in &repeats {
-            let (m, first) = (&repeat.measured, first(repeat));
+        assert!(!repetitions.is_empty() && opens.iter().any(|line| line.starts_with("open CreateNew")), "{opens:?}");
+        for record in &repetitions {
+            let (m, first) = (&record.measurement, first(record));
             let place = format!("{:?} {} again", m.access, m.pattern);
-            assert!(m.batches.is_empty() && m.rounds.is_empty() && repeat.share > 0.0, "{place}");
-            if repeat.share == 1.0 && slower == 1.0 {
-                assert_eq!((m.calls, &m.ended), (first.calls, &Ended::Count), "{place}");
+            assert!(m.batches.is_empty() && m.rounds.is_empty() && record.share > 0.0, "{place}");
+            if record.share == 1.0 && slower == 1.0 {
+                assert_eq!((m.calls, &m.ended), (first.calls, &StopReason::Count), "{place}");
             } else {
                 assert!(m.calls <= first.calls, "{place}");
             }
         }
-        let cut = repeats.iter().filter(|repeat| repeat.measured.ended == Ended::TimeGuard).count();
-        assert_eq!(cut > 0, slower > 1.0, "{cut} of {} were cut", repeats.len());
-        let of_one: Vec<u32> = repeats
+        let cut = repetitions.iter().filter(|record| record.measurement.ended == StopReason::TimeGuard).count();
+        assert_eq!(cut > 0, slower > 1.0, "{cut} of {} were cut", repetitions.len());
+        let of_one: Vec<u32> = repetitions
             .iter()
-            .filter(|r| r.measured.pattern == 18 && r.measured.access == Access::Read)
-            .map(|r| r.repeat)
+            .filter(|r| r.measurement.pattern == 18 && r.measurement.access == AccessMethod::Read)
+            .map(|r| r.repetition)
             .collect();
         assert_eq!(of_one, (1..=of_one.len() as u32).collect::<Vec<_>>());
     }
 }
 
-/// Pages are dropped before rewrites and reads where that is the policy, and nowhere else.
+/// Pages are dropped before rewrites and reads if that is the policy, and at no other time.
 #[test]
 fn cached_pages_are_dropped_before_rewrites_and_reads() {
     let resident = |cache: &str| {
-        let keeps = stored(2, PatternType::Separate, &format!("--verify ring --cache {cache}"), |_| Script::default());
+        let keeps =
+            run_stored(2, PatternType::Separate, &format!("--verify sample --cache {cache}"), |_| Script::default());
         let of = |access| {
             let records =
                 keeps.patterns().into_iter().filter(move |record| record.access == access && record.calls > 0);
             records.map(|record| record.evidence.resident_before_bytes).sum::<Option<u64>>()
         };
-        (of(Access::Rewrite), of(Access::Read))
+        (of(AccessMethod::Rewrite), of(AccessMethod::Read))
     };
     let (Some(rewrite), Some(read)) = resident("keep") else {
-        println!("SKIPPED: nobody knows what is in the page cache here");
+        println!("SKIPPED: page-cache residency is unknown here");
         return;
     };
-    let (Some(dropped_rewrite), Some(dropped_read)) = resident("drop") else { panic!("it was known before") };
+    let (Some(dropped_rewrite), Some(dropped_read)) = resident("drop") else { panic!("residency was known before") };
     assert!(
         dropped_rewrite < rewrite / 4 && dropped_read < read / 4,
         "{rewrite} {read} {dropped_rewrite} {dropped_read}"
     );
 }
 
-/// Ranks outside of a partition wait, and learn how it ended.
+/// Ranks outside a partition wait, and learn its outcome.
 #[test]
 fn a_whole_run_works_through_its_partitions_and_ends_on_all_ranks() {
     let config = config("--release 1 -T 960s --types 2 --backend null --partitions 1,3 --rounds 1 --repeat off");
-    let played = |script: fn(u64) -> Script| {
+    let simulate = |script: fn(u64) -> Script| {
         let seen = in_run(
             3,
             &config,
@@ -765,36 +806,43 @@ fn a_whole_run_works_through_its_partitions_and_ends_on_all_ranks() {
                 (ending.outcome, ending.real_seconds)
             },
         );
-        assert!(seen.iter().all(|((outcome, _), _)| *outcome == seen[0].0 .0), "all ranks know how it ended");
+        assert!(seen.iter().all(|((outcome, _), _)| *outcome == seen[0].0 .0), "the outcome is the same on all ranks");
         let ((outcome, seconds), keeps) = seen.into_iter().next().unwrap();
-        let order: Vec<(Access, u64)> = keeps.patterns().iter().map(|record| (record.access, record.ranks)).collect();
+        let order: Vec<(AccessMethod, u64)> =
+            keeps.patterns().iter().map(|record| (record.access, record.ranks)).collect();
         let sum = keeps.patterns().iter().map(|record| record.seconds()).sum::<f64>();
-        assert!(same(sum, seconds), "{sum} {seconds}: nothing else takes time here");
+        assert!(approx_equal(sum, seconds), "{sum} {seconds}: nothing else takes time here");
         (outcome, order)
     };
-    let (outcome, order) = played(|_| Script::default());
-    let parts = Access::ALL.into_iter().flat_map(|access| [(access, 1), (access, 3)]);
-    let expected: Vec<(Access, u64)> = parts.flat_map(|part| [part; 8]).collect();
-    assert_eq!((outcome, order), (Outcome::Complete, expected.clone()));
-    // Behind the first partition, in which rank 2 is not.
-    let signal =
-        |rank| if rank == 2 { Script::default().answer("idle barrier", 2, Answer::Signal) } else { Script::default() };
-    assert_eq!(played(signal), (Outcome::Interrupted, expected[..8].to_vec()));
-    let error = |rank| if rank == 0 { Script::default().answer("write", 0, Answer::Fail) } else { Script::default() };
-    assert_eq!(played(error), (Outcome::Failed, expected[..1].to_vec()));
+    let (outcome, order) = simulate(|_| Script::default());
+    let parts = AccessMethod::ALL.into_iter().flat_map(|access| [(access, 1), (access, 3)]);
+    let expected: Vec<(AccessMethod, u64)> = parts.flat_map(|part| [part; 8]).collect();
+    assert_eq!((outcome, order), (RunOutcome::Complete, expected.clone()));
+    // After the first partition, which does not contain rank 2.
+    let signal = |rank| {
+        if rank == 2 {
+            Script::default().outcome("idle barrier", 2, ScriptedOutcome::Signal)
+        } else {
+            Script::default()
+        }
+    };
+    assert_eq!(simulate(signal), (RunOutcome::Interrupted, expected[..8].to_vec()));
+    let error =
+        |rank| if rank == 0 { Script::default().outcome("write", 0, ScriptedOutcome::Fail) } else { Script::default() };
+    assert_eq!(simulate(error), (RunOutcome::Failed, expected[..1].to_vec()));
 }
 
-/// What an earlier round has read is compared once, and each round goes on behind it.
+/// Data read in an earlier round is compared once, and each round continues after it.
 #[test]
 fn rounds_compare_each_call_once() {
-    let config = config("--release 1 -T 120s --types 2 --backend posix --verify ring --cache keep --rounds 3");
+    let config = config("--release 1 -T 120s --types 2 --backend posix --verify sample --cache keep --rounds 3");
     let scripts = |_| Script::default().cost("write", 0.05).cost("read", 0.05);
     let seen = in_run(1, &config, scripts, true, |run, place| {
-        for access in [Access::Write, Access::Read] {
-            run_type(run, Place { access, pattern_type: PatternType::Separate, ..place }).unwrap();
+        for access in [AccessMethod::Write, AccessMethod::Read] {
+            run_type(run, TypeContext { access, pattern_type: PatternType::Separate, ..place }).unwrap();
         }
     });
-    let short = |record: &&PatternRecord| record.call_bytes < 8192 && record.access == Access::Read;
+    let short = |record: &&PatternRecord| record.call_bytes < 8192 && record.access == AccessMethod::Read;
     let records: Vec<&PatternRecord> = seen[0].1.patterns().into_iter().filter(short).collect();
     assert_eq!(records.len(), 2);
     for record in records {

@@ -1,4 +1,4 @@
-//! One pattern type with one access method on one partition: open, patterns in turn, close, for every backend.
+//! One pattern type with one access method on one partition, for every backend: open, patterns in turn, close.
 
 use beff_backends::{Driver, OpenMode, OpenRequest};
 use beff_ffi::{Comm, MpiError};
@@ -7,23 +7,23 @@ use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, PatternSpec};
 use crate::b_eff_io::plan::segments::{segment, Segment};
 use crate::b_eff_io::plan::PATTERNS;
-use crate::b_eff_io::records::{JournalLine, TypeRecord, TypeRepeatRecord};
-use crate::b_eff_io::run::files::{TypeFile, Written};
+use crate::b_eff_io::records::{JournalLine, TypeRecord, TypeRepetitionRecord};
+use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext};
+use crate::b_eff_io::run::file_verification;
+use crate::b_eff_io::run::files::{TypeFile, WrittenPattern};
 use crate::b_eff_io::run::pattern_run::run_pattern;
-use crate::b_eff_io::run::place::{Open, Place};
-use crate::b_eff_io::run::recheck;
-use crate::b_eff_io::run::state::{Backend, Run};
-use crate::frame::records::{Access, ErrorRecord, Outcome};
-use crate::frame::run::agree::{of_root, slowest};
+use crate::b_eff_io::run::state::{BackendState, RunState};
+use crate::frame::records::{AccessMethod, ErrorRecord, RunOutcome};
+use crate::frame::run::agree::{broadcast, max_seconds};
 use crate::frame::run::clock::Instant;
-use crate::frame::run::named;
+use crate::frame::run::path_check;
 
-/// Runs the type through all backends, pattern by pattern in turn. Collective over the partition.
+/// Runs the type through all backends, which take turns in each pattern. Collective over the partition.
 ///
 /// # Errors
 /// MPI between the ranks.
-pub fn run_type(run: &mut Run<'_>, place: Place<'_>) -> Result<(), MpiError> {
-    let specs = patterns(place.part.m_part_bytes);
+pub fn run_type(run: &mut RunState<'_>, place: TypeContext<'_>) -> Result<(), MpiError> {
+    let specs = patterns(place.partition.m_part_bytes);
     let mut open_files = Vec::new();
     for backend in 0..run.backends.len() {
         if run.stop.is_some() {
@@ -38,81 +38,82 @@ pub fn run_type(run: &mut Run<'_>, place: Place<'_>) -> Result<(), MpiError> {
             break;
         }
         let mut place = place;
-        if let Some(repeat) = &mut place.repeat {
-            repeat.left_seconds = of_root(place.comm, repeat.seconds - repeat.begin.elapsed().as_secs_f64())?;
+        if let Some(current) = &mut place.repetition {
+            current.remaining_seconds =
+                broadcast(place.comm, current.budget_seconds - current.begin.elapsed().as_secs_f64())?;
         }
-        if place.leaves_out(run, spec) {
-            leave_out(run, place, &open_files, index);
+        if place.skips(run, spec) {
+            skip_pattern(run, place, &open_files, index);
             continue;
         }
         run_pattern(run, place, &mut open_files, index, spec)?;
     }
-    if run.stop == Some(Outcome::Interrupted) && place.comm.is_root() {
-        // A launcher that passes a signal on may kill soon after: the names go first, while the files are open.
+    if run.stop == Some(RunOutcome::Interrupted) && place.comm.is_root() {
+        // A launcher that forwards a signal may kill soon after: names are removed first, while the files are open.
         let _ = run.run_dir.remove();
     }
-    run.memory_seen.look();
+    run.peak_memory.sample();
     for open in open_files {
         close(run, place, open)?;
     }
     Ok(())
 }
 
-/// What is written anew has nothing of this pattern.
-fn leave_out(run: &mut Run<'_>, place: Place<'_>, open_files: &[Open], index: usize) {
-    for open in open_files.iter().filter(|_| place.access == Access::Write) {
+/// Notes that a file written anew contains nothing of this pattern.
+fn skip_pattern(run: &mut RunState<'_>, place: TypeContext<'_>, open_files: &[OpenTypeFile], index: usize) {
+    for open in open_files.iter().filter(|_| place.access == AccessMethod::Write) {
         let file = &mut run.files[open.file];
-        let Written { spec, stream_bytes, .. } = file.planned[index];
-        file.written.push(Written::nothing(spec, stream_bytes, place.writes()));
+        let WrittenPattern { spec, stream_bytes, .. } = file.previous[index];
+        file.written.push(WrittenPattern::empty(spec, stream_bytes, place.write_generation()));
     }
 }
 
 fn open(
-    run: &mut Run<'_>,
-    place: Place<'_>,
+    run: &mut RunState<'_>,
+    place: TypeContext<'_>,
     specs: &[PatternSpec; PATTERNS],
     backend: usize,
-) -> Result<Option<Open>, MpiError> {
-    let Place { access, part, comm, pattern_type, .. } = place;
+) -> Result<Option<OpenTypeFile>, MpiError> {
+    let TypeContext { access, partition: part, comm, pattern_type, .. } = place;
     let name = run.backends[backend].name.clone();
     let during = format!("{name}, {}, {} ranks, open of type {pattern_type}", access.name(), part.ranks);
     let (index, segment) = match find_or_plan(run, place, specs, &name) {
         Ok(found) => found,
         Err(message) => {
-            // The plan is the same on all ranks, and so is its failure.
+            // The plan, and so its error, is the same on all ranks.
             let next_step = "use fewer ranks, less --memory-per-process, or a smaller --space";
             let error = ErrorRecord::of_rank(0, &during, message, next_step);
             run.fail(ErrorRecord { ranks_affected: part.ranks, ..error });
             return Ok(None);
         }
     };
-    let own = Comm::own();
+    let own = Comm::comm_self();
     let file = &run.files[index];
     let path = run.run_dir.file(&file.name(place.part_rank(run)));
     let hints_requested = hints::for_open(&run.config.hints, part.ranks, access, pattern_type);
     let mode = match access {
-        Access::Write => OpenMode::CreateNew,
-        Access::Rewrite => OpenMode::Update,
-        Access::Read => OpenMode::ReadOnly,
+        AccessMethod::Write => OpenMode::CreateNew,
+        AccessMethod::Rewrite => OpenMode::Update,
+        AccessMethod::Read => OpenMode::ReadOnly,
     };
     let of_file = if file.is_private() { &own } else { comm };
     let request = OpenRequest { path: &path, mode, comm: of_file, hints: &hints_requested };
-    // Outside the clock, and agreed on: the opening is collective.
-    if run.failed(comm, named::check(&name, &path).err().as_ref(), &during)? {
+    // Outside the clock, and agreed on, because open is collective.
+    if run.agree_on_error(comm, path_check::check_name(&name, &path).err().as_ref(), &during)? {
         return Ok(None);
     }
-    let (opened, open_seconds) = timed(&mut run.backends[backend], comm, |driver| driver.open(&request))?;
-    let opened = opened.and_then(|file| named::check(&name, &path).map(|()| file));
-    if run.failed(comm, opened.as_ref().err(), &during)? {
-        // Those that could open keep the file until the process ends: closing is collective.
+    let (opened, open_seconds) = timed_call(&mut run.backends[backend], comm, |driver| driver.open(&request))?;
+    let opened = opened.and_then(|file| path_check::check_name(&name, &path).map(|()| file));
+    if run.agree_on_error(comm, opened.as_ref().err(), &during)? {
+        // Ranks whose open succeeded keep the file until the process ends, because close is collective.
         if let Ok(file) = opened {
             std::mem::forget(file);
         }
         return Ok(None);
     }
     let Ok(handle) = opened else { return Ok(None) };
-    let hints_granted = run.granted(handle.as_ref(), &during);
-    Ok(Some(Open {
+    let hints_granted = run.granted_hints(handle.as_ref(), &during);
+    Ok(Some(OpenTypeFile {
         backend,
         handle,
         file: index,
@@ -124,27 +125,31 @@ fn open(
     }))
 }
 
-/// Opens or closes, after a barrier: what came of it, and the time of the slowest rank, by which the backend is now behind
-/// its schedule. Collective.
-fn timed<T>(backend: &mut Backend, comm: &Comm, work: impl FnOnce(&dyn Driver) -> T) -> Result<(T, f64), MpiError> {
+/// Opens or closes after a barrier; returns the result and the time of the slowest rank, which is added to the debt of the backend.
+/// Collective.
+fn timed_call<T>(
+    backend: &mut BackendState,
+    comm: &Comm,
+    work: impl FnOnce(&dyn Driver) -> T,
+) -> Result<(T, f64), MpiError> {
     comm.barrier()?;
     let begin = Instant::now();
     let done = work(backend.driver.as_ref());
-    let seconds = slowest(comm, begin.elapsed().as_secs_f64())?;
+    let seconds = max_seconds(comm, begin.elapsed().as_secs_f64())?;
     backend.debt_seconds += seconds;
     Ok((done, seconds))
 }
 
-/// The file's place in the list of the run, and for a first write of types 3 and 4 its segment.
+/// Index of the file in the list of the run, and its segment for a first write of types 3 and 4.
 fn find_or_plan(
-    run: &mut Run<'_>,
-    place: Place<'_>,
+    run: &mut RunState<'_>,
+    place: TypeContext<'_>,
     specs: &[PatternSpec; PATTERNS],
     backend: &str,
 ) -> Result<(usize, Option<Segment>), String> {
-    let Place { access, part, pattern_type, .. } = place;
+    let TypeContext { access, partition: part, pattern_type, .. } = place;
     let same = |f: &TypeFile| f.backend == backend && f.ranks == part.ranks;
-    if access != Access::Write || place.repeat.is_some() {
+    if access != AccessMethod::Write || place.repetition.is_some() {
         let index = run.files.iter().position(|f| same(f) && f.pattern_type == pattern_type);
         return index.map(|i| (i, None)).ok_or_else(|| format!("type {pattern_type} was not written"));
     }
@@ -166,21 +171,21 @@ fn find_or_plan(
         segment_bytes: plan.as_ref().map(|s| s.segment_bytes),
         shared_pointer: run.config.shared_pointer,
         written: Vec::new(),
-        planned: Vec::new(),
+        previous: Vec::new(),
     });
     Ok((run.files.len() - 1, plan))
 }
 
-fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError> {
-    let Place { access, part, comm, pattern_type, .. } = place;
-    let Open { backend, handle, file, open_seconds, hints_requested, hints_granted, .. } = open;
+fn close(run: &mut RunState<'_>, place: TypeContext<'_>, open: OpenTypeFile) -> Result<(), MpiError> {
+    let TypeContext { access, partition: part, comm, pattern_type, .. } = place;
+    let OpenTypeFile { backend, handle, file, open_seconds, hints_requested, hints_granted, .. } = open;
     let name = run.backends[backend].name.clone();
-    let (closed, close_seconds) = timed(&mut run.backends[backend], comm, |_| handle.close())?;
+    let (closed, close_seconds) = timed_call(&mut run.backends[backend], comm, |_| handle.close())?;
     let during = format!("{name}, {}, {} ranks, close of type {pattern_type}", access.name(), part.ranks);
-    // After a signal the names are gone already, which some libraries complain about; nobody needs the files any more.
-    let error = closed.err().filter(|_| run.stop != Some(Outcome::Interrupted));
-    run.failed(comm, error.as_ref(), &during)?;
-    let full_verification = recheck::whole_file(run, place, backend, file)?;
+    // After a signal the names have been removed, which some libraries report; the files are no longer needed.
+    let error = closed.err().filter(|_| run.stop != Some(RunOutcome::Interrupted));
+    run.agree_on_error(comm, error.as_ref(), &during)?;
+    let full_verification = file_verification::verify_file(run, place, backend, file)?;
     let path = run.run_dir.file(&run.files[file].name(0));
     let record = TypeRecord {
         backend: name,
@@ -195,9 +200,11 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
         hints_granted,
         full_verification,
     };
-    run.observer.record(match place.repeat {
+    run.observer.record(match place.repetition {
         None => JournalLine::Type(record),
-        Some(repeat) => JournalLine::TypeRepeat(TypeRepeatRecord { repeat: repeat.number, measured: record }),
+        Some(current) => {
+            JournalLine::TypeRepetition(TypeRepetitionRecord { repetition: current.number, measurement: record })
+        }
     });
     Ok(())
 }

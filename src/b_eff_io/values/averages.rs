@@ -2,8 +2,8 @@
 
 use crate::b_eff_io::pattern_type::PatternType;
 
-/// A value for each pattern type; `None`: it was not measured.
-pub type OfTypes = [Option<f64>; PatternType::COUNT];
+/// A rate for each pattern type; `None`: not measured.
+pub type RatesByType = [Option<f64>; PatternType::COUNT];
 
 fn weights() -> impl Iterator<Item = f64> {
     PatternType::ALL.into_iter().map(|t| f64::from(t.descriptor().weight))
@@ -11,7 +11,7 @@ fn weights() -> impl Iterator<Item = f64> {
 
 /// Value of an access method: (2 x0 + x1 + x2 + x3 + x4) / 6; `None` if a type is missing.
 #[must_use]
-pub fn access_average(types: OfTypes) -> Option<f64> {
+pub fn access_average(types: RatesByType) -> Option<f64> {
     let sum = weights().zip(types).try_fold(0.0, |sum, (weight, value)| Some(sum + weight * value?))?;
     Some(sum / weights().sum::<f64>())
 }
@@ -24,9 +24,9 @@ pub fn release_1(write: Option<f64>, rewrite: Option<f64>, read: Option<f64>) ->
 
 /// Value of a partition in release 2.1: sqrt(WR * read), WR = (W0 + RW0 + W1 + W2 + W3 + W4) / 6.
 ///
-/// The rewrite of type 0 takes the place of its second weight; other rewrites, if there are any, do not enter.
+/// The rewrite of type 0 replaces its second weight; other rewrites do not contribute.
 #[must_use]
-pub fn release_2_1(write: OfTypes, rewrite: OfTypes, read: Option<f64>) -> Option<f64> {
+pub fn release_2_1(write: RatesByType, rewrite: RatesByType, read: Option<f64>) -> Option<f64> {
     let once = |weight: f64, write: Option<f64>, rewrite: Option<f64>| match weight {
         1.0 => write,
         _ => Some(write? + (weight - 1.0) * rewrite?),
@@ -36,14 +36,13 @@ pub fn release_2_1(write: OfTypes, rewrite: OfTypes, read: Option<f64>) -> Optio
     Some((sum / weights().sum::<f64>() * read?).sqrt())
 }
 
-/// What a timed pattern contributes to the value of release 0.5 (all bytes / all time): (bytes, seconds).
+/// Contribution of a timed pattern to the value of release 0.5 (all bytes / all time): (bytes, seconds).
 ///
-/// The paper says that patterns that missed their time are weighted by U. Our reading: if the real time lies within
-/// 10 % of the scheduled one, real bytes and real time count; otherwise the pattern counts with its bandwidth for
-/// its scheduled time, which is proportional to U. U = 0 patterns, open and close have no schedule
-/// (`scheduled_seconds` = 0) and count as they were.
+/// According to the paper, patterns that missed their time are weighted by U. Our interpretation: if the real time is within 10 % of the
+/// scheduled one, real bytes and real time count; otherwise the pattern counts with its bandwidth for its scheduled time, which is
+/// proportional to U. U = 0 patterns, open and close have no schedule (`scheduled_seconds` = 0) and count unchanged.
 #[must_use]
-pub fn counted(bytes: u64, seconds: f64, scheduled_seconds: f64) -> (f64, f64) {
+pub fn release_0_5_contribution(bytes: u64, seconds: f64, scheduled_seconds: f64) -> (f64, f64) {
     let bytes = bytes as f64;
     let in_time = (0.9 * scheduled_seconds..=1.1 * scheduled_seconds).contains(&seconds);
     if scheduled_seconds <= 0.0 || seconds <= 0.0 || in_time {
@@ -57,16 +56,16 @@ pub fn counted(bytes: u64, seconds: f64, scheduled_seconds: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Printed by release 2.1: the rows total-write, total-rewrite, total-read, their weighted averages, b_eff_io.
-    struct Summary {
+    /// Output of release 2.1: the rows total-write, total-rewrite, total-read, their weighted averages, b_eff_io.
+    struct PrintedSummary {
         totals: [[f64; 5]; 3],
         averages: [f64; 3],
         b_eff_io: f64,
     }
 
     /// Two runs of 23 November 2004, 4 processes, revision 2.1 with -rewrite (list-based and list-less I/O).
-    const GENUINE: [Summary; 2] = [
-        Summary {
+    const GENUINE: [PrintedSummary; 2] = [
+        PrintedSummary {
             totals: [
                 [58.579, 48.697, 77.944, 77.036, 73.113],
                 [63.841, 61.525, 89.142, 89.221, 81.972],
@@ -75,7 +74,7 @@ mod tests {
             averages: [65.658, 74.924, 691.619],
             b_eff_io: 214.516,
         },
-        Summary {
+        PrintedSummary {
             totals: [
                 [64.766, 69.346, 78.069, 77.061, 73.395],
                 [66.552, 71.260, 64.978, 59.074, 80.164],
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_up_for_what_is_missing() {
+    fn missing_values_are_not_invented() {
         let four = [Some(1.0), Some(1.0), None, Some(1.0), Some(1.0)];
         assert_eq!(access_average(four), None);
         assert_eq!(release_1(Some(1.0), None, Some(1.0)), None);
@@ -125,11 +124,11 @@ mod tests {
 
     #[test]
     fn patterns_that_missed_their_time_count_by_their_schedule() {
-        assert_eq!(counted(1000, 10.0, 10.0), (1000.0, 10.0));
-        assert_eq!(counted(1000, 10.9, 10.0), (1000.0, 10.9));
-        assert_eq!(counted(1000, 20.0, 10.0), (500.0, 10.0));
-        assert_eq!(counted(1000, 5.0, 10.0), (2000.0, 10.0));
-        assert_eq!(counted(1000, 5.0, 0.0), (1000.0, 5.0));
-        assert_eq!(counted(0, 0.0, 10.0), (0.0, 0.0));
+        assert_eq!(release_0_5_contribution(1000, 10.0, 10.0), (1000.0, 10.0));
+        assert_eq!(release_0_5_contribution(1000, 10.9, 10.0), (1000.0, 10.9));
+        assert_eq!(release_0_5_contribution(1000, 20.0, 10.0), (500.0, 10.0));
+        assert_eq!(release_0_5_contribution(1000, 5.0, 10.0), (2000.0, 10.0));
+        assert_eq!(release_0_5_contribution(1000, 5.0, 0.0), (1000.0, 5.0));
+        assert_eq!(release_0_5_contribution(0, 0.0, 10.0), (0.0, 0.0));
     }
 }

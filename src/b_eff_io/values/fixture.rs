@@ -1,4 +1,4 @@
-//! Made-up runs by the book for the tests: full rewrite, everything exactly on schedule.
+//! Synthetic runs for tests: full rewrite, everything exactly on schedule.
 
 use crate::b_eff_io::config::{Config, Partitions, Release, Termination, Verify};
 use crate::b_eff_io::pattern_type::PatternType;
@@ -6,28 +6,28 @@ use crate::b_eff_io::plan::patterns::{patterns, PATTERNS};
 use crate::b_eff_io::plan::schedule::pattern_seconds;
 use crate::b_eff_io::plan::{PatternSpec, Role};
 use crate::b_eff_io::records::{
-    Ended, Intervals, Manifest, PartitionRecord, PatternRecord, RunResult, TypeRecord, Verification,
+    Manifest, PartitionRecord, PatternRecord, RunResult, StopReason, TimeBreakdown, TypeRecord, Verification,
 };
 use crate::frame::config::{BindPolicy, DirectPolicy};
-use crate::frame::records::{fixture, Access, HarnessCost, HostRecord, Machine, Outcome};
+use crate::frame::records::{fixture, AccessMethod, HarnessCost, HostRecord, MachineRecord, RunOutcome};
 use crate::frame::units::MIB;
 
 const M_PART_BYTES: u64 = 32 * MIB;
 const PARTITION_SECONDS: f64 = 1800.0;
 const FILL_UP_BYTES: u64 = 4096;
 
-/// By release 1 on 2 and on 4 ranks.
+/// Release 1 on 2 and on 4 ranks.
 pub(super) fn full_run() -> RunResult {
-    run_of(Release::R1)
+    run_of_release(Release::R1)
 }
 
-/// 50 MB/s per rank, with release 2.1 on its partitions of 4 ranks; opening and closing take about 1 % of each type.
-pub(super) fn run_of(release: Release) -> RunResult {
+/// 50 MB/s per rank, with release 2.1 on its partitions of 4 ranks; opening and closing take about 1 % of the time of each type.
+pub(super) fn run_of_release(release: Release) -> RunResult {
     let sizes: &[u64] = if release == Release::R2_1 { &[2, 3, 4] } else { &[2, 4] };
     let partition = |&ranks: &u64| PartitionRecord {
         ranks,
         m_part_bytes: M_PART_BYTES,
-        m_part_wanted_bytes: M_PART_BYTES,
+        m_part_defined_bytes: M_PART_BYTES,
         space_bytes: Some(1 << 40),
         time_seconds: PARTITION_SECONDS,
     };
@@ -35,21 +35,20 @@ pub(super) fn run_of(release: Release) -> RunResult {
     let partitions = sizes.iter().map(partition).collect();
     let mut result = RunResult::new(config, manifest(), HarnessCost::default(), partitions);
     let specs: [PatternSpec; PATTERNS] = patterns(M_PART_BYTES);
-    for access in Access::ALL {
+    for access in AccessMethod::ALL {
         for &ranks in sizes {
             result.patterns.extend(specs.iter().map(|spec| pattern(release, spec, ranks, access)));
             result.types.extend(PatternType::ALL.into_iter().map(|t| file(t, ranks, access)));
         }
     }
-    result.ending.outcome = Outcome::Complete;
+    result.ending.outcome = RunOutcome::Complete;
     result
 }
 
-/// Changes one pattern record.
-pub(super) fn edit(
+pub(super) fn edit_pattern(
     result: &mut RunResult,
     ranks: u64,
-    access: Access,
+    access: AccessMethod,
     pattern: u8,
     mut change: impl FnMut(&mut PatternRecord),
 ) {
@@ -57,7 +56,7 @@ pub(super) fn edit(
     records.filter(|p| p.ranks == ranks && p.access == access && p.pattern == pattern).for_each(&mut change);
 }
 
-fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: Access) -> PatternRecord {
+fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: AccessMethod) -> PatternRecord {
     let scheduled_seconds = pattern_seconds(release, true, PARTITION_SECONDS, spec, access);
     let transfer_seconds = if spec.role == Role::Timed { scheduled_seconds } else { 0.01 };
     let fill_up = spec.role == Role::FillUp;
@@ -75,13 +74,13 @@ fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: Access) -> 
         moved_bytes,
         scheduled_seconds,
         budget_seconds: scheduled_seconds,
-        intervals: Intervals { transfer_seconds, ..Intervals::default() },
+        intervals: TimeBreakdown { transfer_seconds, ..TimeBreakdown::default() },
         decisions: 0,
         decision_cost_seconds: 0.0,
-        held_up_seconds: None,
+        imbalance_seconds: None,
         batches: Vec::new(),
         rounds: Vec::new(),
-        ended: if spec.role == Role::Timed { Ended::Time } else { Ended::Count },
+        ended: if spec.role == Role::Timed { StopReason::Time } else { StopReason::Count },
         verification: Verification::default(),
         strategy: "MPI_File_write_all".into(),
         submissions: None,
@@ -91,17 +90,17 @@ fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: Access) -> 
         call_read_bytes: None,
         call_written_bytes: None,
         sample: None,
-        storage_read_bytes: (access == Access::Read).then_some(moved_bytes),
+        storage_read_bytes: (access == AccessMethod::Read).then_some(moved_bytes),
         storage_written_bytes: None,
         evidence: crate::frame::records::Evidence::default(),
-        machine: None,
+        interference: None,
         latency: None,
         at_seconds: None,
         allocations_in_clock: 0,
     }
 }
 
-fn file(pattern_type: PatternType, ranks: u64, access: Access) -> TypeRecord {
+fn file(pattern_type: PatternType, ranks: u64, access: AccessMethod) -> TypeRecord {
     TypeRecord {
         backend: "mpiio".into(),
         ranks,
@@ -135,7 +134,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         space_limit: crate::b_eff_io::config::SpaceLimit::Percent(80.0),
         segment_multiple_bytes: MIB,
         termination: Termination::Geometric,
-        verify: Verify::Ring,
+        verify: Verify::Sample,
         direct: DirectPolicy::Auto,
         queue_depth: Some(32),
         cache: crate::frame::config::CachePolicy::Keep,
@@ -144,7 +143,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         domain_bytes: None,
         exchange: crate::b_eff_io::config::ExchangePolicy::Auto,
         preallocate: crate::b_eff_io::config::PreallocatePolicy::Auto,
-        buffers: crate::b_eff_io::config::Buffers::Cold,
+        buffers: crate::b_eff_io::config::BufferPolicy::Cold,
         rounds: 1,
         repeat: crate::b_eff_io::config::RepeatPolicy::Off,
         until_percent: None,
@@ -161,7 +160,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
 fn manifest() -> Manifest {
     let host = HostRecord { memory_bytes: 16 << 30, cgroup_memory_limit_bytes: None, ..fixture::host("node1", 4) };
     Manifest {
-        machine: Machine { memory_per_rank_bytes: 4 << 30, ..fixture::machine(vec![host], &[]) },
+        machine: MachineRecord { memory_per_rank_bytes: 4 << 30, ..fixture::machine(vec![host], &[]) },
         mpi_io_layer: "ROMIO".into(),
         storage: fixture::storage(),
         run_dir: "run".into(),

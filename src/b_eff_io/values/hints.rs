@@ -1,31 +1,33 @@
-//! Hints asked for and not in force.
+//! Requested hints that are not in force.
 
 use crate::b_eff_io::records::RunResult;
 use crate::frame::records::Warning;
-use crate::frame::values::hints::missing;
+use crate::frame::values::hints::ungranted_warning;
 
-/// One for a backend, from all hints that the library does not list as they were asked for: those of an open with the
-/// list after the open, those of a pattern with the list of the pattern. Files and patterns that were not reached say
-/// nothing.
-pub(super) fn not_granted(result: &RunResult, backend: &str) -> Option<Warning> {
+/// Warning of a backend for all hints that the library does not list as requested: those of an open are compared with the list
+/// after the open, those of a pattern with the list of the pattern. Files and patterns that were not run are ignored.
+pub(super) fn not_granted_warning(result: &RunResult, backend: &str) -> Option<Warning> {
     let opens = result.types.iter().filter(|t| t.backend == backend);
     let patterns = result.patterns.iter().filter(|p| p.backend == backend && p.calls > 0 && p.was_run());
     let of_opens = opens.map(|t| (t.hints_requested.as_slice(), t.hints_granted.as_slice()));
-    missing(of_opens.chain(patterns.map(|p| (p.hints_requested.as_slice(), p.hints_granted.as_slice()))), backend)
+    ungranted_warning(
+        of_opens.chain(patterns.map(|p| (p.hints_requested.as_slice(), p.hints_granted.as_slice()))),
+        backend,
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::b_eff_io::values::fixture::{edit, full_run};
-    use crate::frame::records::Access;
+    use crate::b_eff_io::values::fixture::{edit_pattern, full_run};
+    use crate::frame::records::AccessMethod;
 
     fn hint(key: &str, value: &str) -> Vec<(String, String)> {
         vec![(key.into(), value.into())]
     }
 
     fn missing(result: &RunResult) -> Option<(u64, String, String, Option<String>)> {
-        let found = not_granted(result, "mpiio")?;
+        let found = not_granted_warning(result, "mpiio")?;
         let text = |name: &str| found.figures[name].as_str().map(str::to_owned);
         Some((found.figures["hints"].as_u64()?, text("key")?, text("requested")?, text("granted")))
     }
@@ -45,12 +47,12 @@ mod tests {
     #[test]
     fn hints_of_a_pattern_are_compared_with_its_own_list() {
         let mut result = full_run();
-        edit(&mut result, 4, Access::Read, 3, |p| p.hints_requested = hint("cb_nodes", "2"));
+        edit_pattern(&mut result, 4, AccessMethod::Read, 3, |p| p.hints_requested = hint("cb_nodes", "2"));
         assert_eq!(missing(&result), None);
-        edit(&mut result, 4, Access::Read, 3, |p| p.hints_requested = hint("cb_nodes", "7"));
+        edit_pattern(&mut result, 4, AccessMethod::Read, 3, |p| p.hints_requested = hint("cb_nodes", "7"));
         assert_eq!(missing(&result), Some((1, "cb_nodes".into(), "7".into(), Some("2".into()))));
-        edit(&mut result, 4, Access::Read, 3, |p| p.calls = 0);
-        assert_eq!(missing(&result), None, "it was not reached");
+        edit_pattern(&mut result, 4, AccessMethod::Read, 3, |p| p.calls = 0);
+        assert_eq!(missing(&result), None, "it was not run");
     }
 
     #[test]
@@ -59,7 +61,7 @@ mod tests {
         for p in result.patterns.iter_mut().filter(|p| p.pattern < 3) {
             p.hints_requested = hint("cb_nodes", &p.pattern.to_string());
         }
-        // Asked for 0, 1 and 2 in every partition and access method; 2 is in force.
+        // Requests 0, 1 and 2 in every partition and access method; 2 is in force.
         assert_eq!(missing(&result), Some((2, "cb_nodes".into(), "0".into(), Some("2".into()))));
     }
 }

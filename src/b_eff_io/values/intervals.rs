@@ -1,25 +1,25 @@
-//! 95 % intervals of patterns, types and b_eff_io, from the repeats in the time that was left. The values themselves are those of the
-//! first pass; nothing here changes them.
+//! 95 % confidence intervals of patterns, types and b_eff_io, from the repetitions. The values themselves are those of the first
+//! measurement and are not changed here.
 
 use std::collections::HashMap;
 
-use beff_statistics::repeats::{bound, Bound, Cell, MIN_MEASURED};
-use beff_statistics::student::two_sided;
+use beff_statistics::repetitions::{relative_interval, MeasuredCell, RelativeInterval, MIN_MEASUREMENTS};
+use beff_statistics::student::two_sided_probability;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::influence::Worth;
-use super::played::{by_partition, is_measured, log_rate, Played};
+use super::sensitivity::ModelledValues;
+use super::series::{by_partition, is_measured, log_rate, MeasuredSeries};
 use super::{kinds, PartitionValue, TypeValue};
 use crate::b_eff_io::config::{Release, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
-use crate::frame::records::{Access, Warning};
+use crate::frame::records::{AccessMethod, Warning};
 use crate::frame::units::count;
 use crate::frame::values::NULL_BACKEND;
 use crate::frame::words::figure;
 
-/// A pattern measured more than once.
+/// Confidence interval of a pattern that was measured more than once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternInterval {
     /// Backend name.
@@ -27,22 +27,23 @@ pub struct PatternInterval {
     /// Ranks of the partition.
     pub ranks: u64,
     /// Access method.
-    pub access: Access,
+    pub access: AccessMethod,
     /// Pattern number, 0 to 42.
     pub pattern: u8,
-    /// Measurements, the first pass included.
-    pub measured: u64,
-    /// Lower end, 1e6 bytes/s; None: fewer than three measurements.
+    /// Number of measurements, including the first.
+    pub measurements: u64,
+    /// Lower bound, 1e6 bytes/s; None: fewer than three measurements.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper bound.
     pub high: Option<f64>,
-    /// Geometric mean of the repeats, 1e6 bytes/s.
-    pub repeats_mb_per_second: f64,
-    /// The repeats are farther from the first pass than they are from each other: chance alone would do that in one of a hundred runs.
+    /// Geometric mean of the repetitions, 1e6 bytes/s.
+    pub repetitions_mb_per_second: f64,
+    /// Repetitions differ systematically from the first measurement: more than from each other, at a significance level of 1 % for the
+    /// whole run.
     pub differs: bool,
 }
 
-/// A type, or b_eff_io by the definition of the run.
+/// Confidence interval of a type, or of b_eff_io by the definition of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueInterval {
     /// Backend name.
@@ -50,44 +51,45 @@ pub struct ValueInterval {
     /// Ranks of the partition.
     pub ranks: u64,
     /// Access method; None: b_eff_io.
-    pub access: Option<Access>,
+    pub access: Option<AccessMethod>,
     /// Pattern type, 0 to 4; None: b_eff_io.
     pub pattern_type: Option<PatternType>,
-    /// Lower end, 1e6 bytes/s.
+    /// Lower bound, 1e6 bytes/s.
     pub low: f64,
-    /// Upper end.
+    /// Upper bound.
     pub high: f64,
-    /// What the repeats alone would give, 1e6 bytes/s.
-    pub repeats_mb_per_second: f64,
-    /// Share of the variance from patterns with fewer than three measurements, which have the spread of others of their access method; 0 to 1.
+    /// Value from the repetitions alone, 1e6 bytes/s.
+    pub repetitions_mb_per_second: f64,
+    /// Share of the variance from patterns with fewer than three measurements, for which the pooled variance of their access method is
+    /// used; 0 to 1.
     pub pooled_share: f64,
 }
 
-/// All that is known.
+/// All confidence intervals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RepeatedValues {
-    /// By backend, partition and order of measurement; those that were measured again.
+pub struct RepetitionIntervals {
+    /// Repeated patterns, by backend, partition and order of measurement.
     pub patterns: Vec<PatternInterval>,
-    /// By backend, partition, access, type; those that are known.
+    /// By backend, partition, access, type, as far as known.
     pub types: Vec<ValueInterval>,
-    /// By backend and partition; those that are known.
+    /// By backend and partition, as far as known.
     pub values: Vec<ValueInterval>,
 }
 
-impl RepeatedValues {
-    /// Those of the patterns, by backend, ranks, access method and number.
+impl RepetitionIntervals {
+    /// Intervals of the patterns, by backend, ranks, access method and number.
     #[must_use]
-    pub fn by_pattern(&self) -> HashMap<(&str, u64, Access, u8), &PatternInterval> {
+    pub fn by_pattern(&self) -> HashMap<(&str, u64, AccessMethod, u8), &PatternInterval> {
         self.patterns.iter().map(|i| ((i.backend.as_str(), i.ranks, i.access, i.pattern), i)).collect()
     }
 
-    /// Of a type.
+    /// Interval of a type.
     #[must_use]
     pub fn of_type(
         &self,
         backend: &str,
         ranks: u64,
-        access: Access,
+        access: AccessMethod,
         pattern_type: PatternType,
     ) -> Option<&ValueInterval> {
         self.types.iter().find(|i| {
@@ -95,44 +97,46 @@ impl RepeatedValues {
         })
     }
 
-    /// Of b_eff_io on a partition.
+    /// Interval of b_eff_io on a partition.
     #[must_use]
     pub fn value(&self, backend: &str, ranks: u64) -> Option<&ValueInterval> {
         self.values.iter().find(|i| i.backend == backend && i.ranks == ranks)
     }
 }
 
-/// All intervals of a result.
-pub(super) fn intervals(result: &RunResult, types: &[TypeValue], partitions: &[PartitionValue]) -> RepeatedValues {
-    let mut found = RepeatedValues::default();
-    if result.repeats.is_empty() {
+pub(super) fn intervals(result: &RunResult, types: &[TypeValue], partitions: &[PartitionValue]) -> RepetitionIntervals {
+    let mut found = RepetitionIntervals::default();
+    if result.repetitions.is_empty() {
         return found;
     }
     let release = result.config.release;
     let all = by_partition(result);
     for partition in partitions.iter().filter(|p| p.backend != NULL_BACKEND) {
         let (backend, ranks) = (partition.backend.as_str(), partition.ranks);
-        let Some(played) = all.get(&(backend, ranks)).and_then(Played::new) else { continue };
-        patterns(&played, (backend, ranks), &mut found.patterns);
-        // Of the long calls alone nothing follows for the others.
+        let Some(series) = all.get(&(backend, ranks)).and_then(MeasuredSeries::new) else { continue };
+        pattern_intervals(&series, (backend, ranks), &mut found.patterns);
+        // Long calls alone give no interval for types and values.
         if result.config.repeat == RepeatPolicy::Rounds {
             continue;
         }
         for value in types.iter().filter(|t| t.backend == backend && t.ranks == ranks && t.complete) {
             let Some(rate) = value.mb_per_second else { continue };
-            let of = |w: &Worth| w.types[value.access as usize].get(value.pattern_type.index()).copied().flatten();
-            let Some((bound, _)) = played.bound(release, of) else { continue };
+            let of =
+                |w: &ModelledValues| w.types[value.access as usize].get(value.pattern_type.index()).copied().flatten();
+            let Some((bound, _)) = series.interval(release, of) else { continue };
             let place = (Some(value.access), Some(value.pattern_type));
-            found.types.push(interval((backend, ranks), place, rate, &bound));
+            found.types.push(scaled_interval((backend, ranks), place, rate, &bound));
         }
-        if let (Some(value), Some((bound, _))) = (of_release(partition, release), played.bound(release, |w| w.value)) {
-            found.values.push(interval((backend, ranks), (None, None), value, &bound));
+        if let (Some(value), Some((bound, _))) =
+            (release_value(partition, release), series.interval(release, |w| w.value))
+        {
+            found.values.push(scaled_interval((backend, ranks), (None, None), value, &bound));
         }
     }
     found
 }
 
-fn of_release(partition: &PartitionValue, release: Release) -> Option<f64> {
+fn release_value(partition: &PartitionValue, release: Release) -> Option<f64> {
     match release {
         Release::R0_5 => partition.values.release_0_5,
         Release::R1 => partition.values.release_1,
@@ -140,11 +144,11 @@ fn of_release(partition: &PartitionValue, release: Release) -> Option<f64> {
     }
 }
 
-fn interval(
+fn scaled_interval(
     (backend, ranks): (&str, u64),
-    (access, pattern_type): (Option<Access>, Option<PatternType>),
+    (access, pattern_type): (Option<AccessMethod>, Option<PatternType>),
     value: f64,
-    bound: &Bound,
+    bound: &RelativeInterval,
 ) -> ValueInterval {
     ValueInterval {
         backend: backend.to_owned(),
@@ -153,89 +157,93 @@ fn interval(
         pattern_type,
         low: value * bound.low,
         high: value * bound.high,
-        repeats_mb_per_second: value * bound.repeats,
+        repetitions_mb_per_second: value * bound.repetition_factor,
         pooled_share: bound.pooled_share,
     }
 }
 
-/// Of a hundred runs one may call a pattern different that is not.
-const CHANCE: f64 = 0.01;
+/// Significance level of a run: probability that any pattern is reported as different by chance.
+const SIGNIFICANCE: f64 = 0.01;
 
-fn patterns(played: &Played, (backend, ranks): (&str, u64), found: &mut Vec<PatternInterval>) {
-    let repeated =
-        || played.parts.iter().zip(&played.cells).filter(|(part, cell)| part.pattern.is_some() && cell.logs.len() > 1);
+fn pattern_intervals(series: &MeasuredSeries, (backend, ranks): (&str, u64), found: &mut Vec<PatternInterval>) {
+    let repeated = || {
+        series.components.iter().zip(&series.cells).filter(|(part, cell)| part.pattern.is_some() && cell.logs.len() > 1)
+    };
     let tried = repeated().count() as f64;
-    let pools = [0, 1, 2].map(|group| pool(&played.cells, group));
+    let pools = [0, 1, 2].map(|group| pooled_squares(&series.cells, group));
     for (part, cell) in repeated() {
         let rate = cell.logs[0].exp() / 1e6;
-        let bound = (cell.logs.len() >= MIN_MEASURED).then(|| bound(&[Cell { weight: 1.0, ..cell.clone() }])).flatten();
-        let repeats = &cell.logs[1..];
-        let n = repeats.len() as f64;
-        let mean = repeats.iter().sum::<f64>() / n;
+        let bound = (cell.logs.len() >= MIN_MEASUREMENTS)
+            .then(|| relative_interval(&[MeasuredCell { weight: 1.0, ..cell.clone() }]))
+            .flatten();
+        let repetitions = &cell.logs[1..];
+        let n = repetitions.len() as f64;
+        let mean = repetitions.iter().sum::<f64>() / n;
         found.push(PatternInterval {
             backend: backend.to_owned(),
             ranks,
             access: part.access,
             pattern: part.pattern.unwrap_or_default(),
-            measured: cell.logs.len() as u64,
+            measurements: cell.logs.len() as u64,
             low: bound.map(|b| rate * b.low),
             high: bound.map(|b| rate * b.high),
-            repeats_mb_per_second: mean.exp() / 1e6,
-            differs: differs(cell.logs[0], repeats, pools[cell.group.min(2)], CHANCE / tried),
+            repetitions_mb_per_second: mean.exp() / 1e6,
+            differs: differs(cell.logs[0], repetitions, pools[cell.group.min(2)], SIGNIFICANCE / tried),
         });
     }
 }
 
-/// Squares of the repeats of a group around their means, and their degrees of freedom.
-fn pool(cells: &[Cell], group: usize) -> (f64, f64) {
+/// Sum of squares of the repetitions of a group around their means, and its degrees of freedom.
+fn pooled_squares(cells: &[MeasuredCell], group: usize) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
-    for repeats in cells.iter().filter(|c| c.group == group && c.logs.len() > 2).map(|c| &c.logs[1..]) {
-        let n = repeats.len() as f64;
-        let mean = repeats.iter().sum::<f64>() / n;
-        sum = (sum.0 + repeats.iter().map(|v| (v - mean).powi(2)).sum::<f64>(), sum.1 + n - 1.0);
+    for repetitions in cells.iter().filter(|c| c.group == group && c.logs.len() > 2).map(|c| &c.logs[1..]) {
+        let n = repetitions.len() as f64;
+        let mean = repetitions.iter().sum::<f64>() / n;
+        sum = (sum.0 + repetitions.iter().map(|v| (v - mean).powi(2)).sum::<f64>(), sum.1 + n - 1.0);
     }
     sum
 }
 
-/// Less is nothing to be warned of, however sure it is.
-const LEAST_DIFFERENCE: f64 = 1.25;
+/// Smaller differences are not reported, even if significant.
+const MIN_DIFFERENCE: f64 = 1.25;
 
-/// One against several: Student's test with the spread of their group, or with their own if that is larger. Of one repeat nothing can be said.
-fn differs(first: f64, repeats: &[f64], (squares, degrees): (f64, f64), chance: f64) -> bool {
-    let n = repeats.len() as f64;
+/// Compares one measurement with several by Student's t-test, with the pooled standard deviation of their group or their own if larger. One
+/// repetition is not enough.
+fn differs(first: f64, repetitions: &[f64], (squares, degrees): (f64, f64), chance: f64) -> bool {
+    let n = repetitions.len() as f64;
     if n < 2.0 || degrees < 2.0 {
         return false;
     }
-    let mean = repeats.iter().sum::<f64>() / n;
-    let own = repeats.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let mean = repetitions.iter().sum::<f64>() / n;
+    let own = repetitions.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let error = ((squares / degrees).max(own) * (1.0 + 1.0 / n)).sqrt();
     let off = (first - mean).abs();
-    error > 0.0 && off > LEAST_DIFFERENCE.ln() && two_sided(off / error, degrees) < chance
+    error > 0.0 && off > MIN_DIFFERENCE.ln() && two_sided_probability(off / error, degrees) < chance
 }
 
-/// What a run asks for to choose what it measures again: for each partition how far the farther end of the interval of b_eff_io is from
-/// it, as a share (infinity: not known), then for each type its three access methods with their part of the variance. Of several backends the
-/// widest interval, and the sum.
+/// Returns what a run needs to choose the next repetition: for each partition the relative half-width of the interval of b_eff_io (infinity
+/// if unknown), then for each type its three access methods with their contributions to the variance. Of several backends the widest
+/// interval, and the sum.
 #[must_use]
-pub fn judgement(result: &RunResult) -> Vec<f64> {
+pub fn repetition_needs(result: &RunResult) -> Vec<f64> {
     let records = by_partition(result);
     let mut all = Vec::with_capacity(16 * result.partitions.len());
     for partition in &result.partitions {
         let (mut widest, mut needs) = (0.0_f64, [0.0; 3 * PatternType::COUNT]);
         for backend in result.config.backends.iter().filter(|b| *b != NULL_BACKEND) {
-            // One that was left out has nothing to be sure of.
+            // A backend without measurements has no interval.
             let Some(own) = records.get(&(backend.as_str(), partition.ranks)).filter(|own| !own.patterns.is_empty())
             else {
                 continue;
             };
-            let played = Played::new(own);
-            let found = played.as_ref().and_then(|p| Some((p, p.bound(result.config.release, |w| w.value)?)));
-            let Some((played, (bound, weights))) = found else {
+            let series = MeasuredSeries::new(own);
+            let found = series.as_ref().and_then(|p| Some((p, p.interval(result.config.release, |w| w.value)?)));
+            let Some((series, (bound, weights))) = found else {
                 widest = f64::INFINITY;
                 continue;
             };
             widest = widest.max(bound.half_width());
-            for ((part, cell), weight) in played.parts.iter().zip(&played.cells).zip(&weights) {
+            for ((part, cell), weight) in series.components.iter().zip(&series.cells).zip(&weights) {
                 let mean = cell.logs.iter().sum::<f64>() / cell.logs.len() as f64;
                 let squares = cell.logs.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
                 let variance = squares / (cell.logs.len() as f64 - 1.0).max(1.0);
@@ -248,8 +256,8 @@ pub fn judgement(result: &RunResult) -> Vec<f64> {
     all
 }
 
-/// Patterns that were another thing the first time than later.
-pub(super) fn repeats_differ(backend: &str, known: &RepeatedValues, result: &RunResult) -> Option<Warning> {
+/// Warning for patterns whose repetitions differ systematically from the first measurement.
+pub(super) fn repeats_differ(backend: &str, known: &RepetitionIntervals, result: &RunResult) -> Option<Warning> {
     let own: Vec<&PatternInterval> = known.patterns.iter().filter(|i| i.backend == backend).collect();
     let first = |i: &PatternInterval| {
         let is_it = |p: &&PatternRecord| {
@@ -257,18 +265,22 @@ pub(super) fn repeats_differ(backend: &str, known: &RepeatedValues, result: &Run
         };
         result.patterns.iter().find(is_it).map_or(f64::NAN, |p| log_rate(p).exp() / 1e6)
     };
-    let factor = |i: &&&PatternInterval| (i.repeats_mb_per_second / first(i)).ln().abs();
+    let factor = |i: &&&PatternInterval| (i.repetitions_mb_per_second / first(i)).ln().abs();
     let differing: Vec<&PatternInterval> = own.iter().copied().filter(|i| i.differs).collect();
     let worst = differing.iter().max_by(|a, b| factor(a).total_cmp(&factor(b)))?;
     let (patterns, of) = (differing.len() as u64, own.len() as u64);
-    let (first, then) = (first(worst), worst.repeats_mb_per_second);
-    let warning = kinds::REPEATS_DIFFER.warning().of(backend).figure("patterns", patterns).figure("of", of);
-    let warning = warning.figure("pattern", worst.pattern).figure("access", worst.access).figure("ranks", worst.ranks);
-    Some(warning.figure("first_mb_per_second", first).figure("repeats_mb_per_second", then).told(
-        format!("{} measured again were each time another thing than the first time", count(patterns, "pattern")),
+    let (first, then) = (first(worst), worst.repetitions_mb_per_second);
+    let warning =
+        kinds::REPEATS_DIFFER.warning().for_backend(backend).with_figure("patterns", patterns).with_figure("of", of);
+    let warning = warning
+        .with_figure("pattern", worst.pattern)
+        .with_figure("access", worst.access)
+        .with_figure("ranks", worst.ranks);
+    Some(warning.with_figure("first_mb_per_second", first).with_figure("repetitions_mb_per_second", then).with_text(
+        format!("repetitions of {} differ systematically from the first measurement", count(patterns, "pattern")),
         format!(
-            "{backend}: {patterns} of {} that were measured again were another thing the first time than all later times; the \
-             farthest, {} and then {} MB/s, in pattern {}, {} on {}.",
+            "{backend}: repetitions of {patterns} of {} that were repeated differ systematically from the first measurement; \
+             the largest difference, {} and then {} MB/s, in pattern {}, {} on {}.",
             count(of, "pattern"),
             figure(first),
             figure(then),
@@ -279,20 +291,20 @@ pub(super) fn repeats_differ(backend: &str, known: &RepeatedValues, result: &Run
     ))
 }
 
-/// `--until` was not reached.
-pub(super) fn not_narrow(
+/// Warning that the interval is wider than `--until`.
+pub(super) fn interval_too_wide(
     backend: &str,
-    known: &RepeatedValues,
+    known: &RepetitionIntervals,
     result: &RunResult,
     partitions: &[PartitionValue],
 ) -> Option<Warning> {
     let wanted_percent = result.config.until_percent.filter(|_| result.config.repeat == RepeatPolicy::Auto)?;
     let release = result.config.release;
     let reached = |p: &PartitionValue| {
-        let (value, interval) = (of_release(p, release)?, known.value(backend, p.ranks)?);
+        let (value, interval) = (release_value(p, release)?, known.value(backend, p.ranks)?);
         Some(100.0 * (interval.high / value - 1.0).max(1.0 - interval.low / value))
     };
-    // A backend that was left out has nothing to be sure of.
+    // A backend without measurements has no interval.
     let is_measured =
         |ranks: u64| result.patterns.iter().any(|p| p.backend == backend && p.ranks == ranks && is_measured(p));
     let own = || partitions.iter().filter(|p| p.backend == backend && is_measured(p.ranks));
@@ -302,21 +314,22 @@ pub(super) fn not_narrow(
     if widest.is_some_and(|widest| widest <= wanted_percent) {
         return None;
     }
-    let reaches = widest.map_or_else(|| "is not known".to_owned(), |percent| format!("reaches {percent:.1} %"));
+    let reaches = widest.map_or_else(|| "is not known".to_owned(), |percent| format!("is +-{percent:.1} %"));
     let cause = match widest {
         Some(_) => format!(
-            "{backend}: the interval of b_eff_io {reaches} from it, not {wanted_percent} % as asked by --until."
+            "{backend}: the confidence interval of b_eff_io {reaches}, not {wanted_percent} % as requested by --until."
         ),
         None => format!(
-            "{backend}: the interval of b_eff_io {reaches}, so it is not as narrow as the {wanted_percent} % of --until: no time \
-             was left to measure all access methods again."
+            "{backend}: the confidence interval of b_eff_io {reaches}, so the {wanted_percent} % of --until are not met: too \
+             little time for repetitions of all access methods."
         ),
     };
-    let warning = kinds::NOT_NARROW.warning().of(backend).figure("wanted_percent", wanted_percent);
+    let warning = kinds::NOT_NARROW.warning().for_backend(backend).with_figure("requested_percent", wanted_percent);
     Some(
-        warning
-            .figure("reached_percent", widest)
-            .told(format!("the interval of b_eff_io {reaches}, not within the {wanted_percent} % of --until"), cause),
+        warning.with_figure("half_width_percent", widest).with_text(
+            format!("the interval of b_eff_io {reaches}, not within the {wanted_percent} % of --until"),
+            cause,
+        ),
     )
 }
 

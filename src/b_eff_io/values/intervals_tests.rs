@@ -1,22 +1,23 @@
-//! Repeats tell how sure values are and change none of them.
+//! Repetitions give the confidence intervals of values and change no value.
 
-use beff_statistics::simulated;
+use beff_statistics::simulation;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::records::{Ended, RepeatRecord, TypeRepeatRecord};
+use crate::b_eff_io::records::{RepetitionRecord, StopReason, TypeRepetitionRecord};
 use crate::b_eff_io::values::derive;
 use crate::b_eff_io::values::fixture::full_run;
-use crate::frame::records::Outcome;
+use crate::frame::records::RunOutcome;
 
 fn normal(random: &mut Pcg64Mcg) -> f64 {
     let mut uniform = || (f64::from(random.next_u32()) + 0.5) / 4_294_967_296.0;
     (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
 }
 
-/// A run whose true rates are those of the fixture, each measurement `spread` off, with so many repeats of each access method.
+/// A run whose true rates are those of the fixture; each measurement deviates by `spread`, with `repeats` repetitions of each access
+/// method.
 fn noisy(seed: u64, spread: f64, repeats: [u32; 3]) -> RunResult {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut result = full_run();
@@ -30,7 +31,7 @@ fn noisy(seed: u64, spread: f64, repeats: [u32; 3]) -> RunResult {
         let rate = (spread * normal(&mut random)).exp();
         clock += 0.1;
         let mut p = PatternRecord { at_seconds: Some(clock), ..p.clone() };
-        if p.ended == Ended::Time {
+        if p.ended == StopReason::Time {
             p.moved_bytes = (p.moved_bytes as f64 * rate) as u64;
         } else {
             p.intervals.transfer_seconds /= rate;
@@ -40,55 +41,55 @@ fn noisy(seed: u64, spread: f64, repeats: [u32; 3]) -> RunResult {
     result.patterns = truth.iter().map(&mut measure).collect();
     for repeat in 1..=repeats.into_iter().max().unwrap_or(0) {
         for p in truth.iter().filter(|p| repeats[p.access as usize] >= repeat) {
-            result.repeats.push(RepeatRecord { repeat, share: 1.0, measured: measure(p) });
+            result.repetitions.push(RepetitionRecord { repetition: repeat, share: 1.0, measurement: measure(p) });
         }
         for t in result.types.clone().iter().filter(|t| repeats[t.access as usize] >= repeat) {
-            result.type_repeats.push(TypeRepeatRecord { repeat, measured: t.clone() });
+            result.type_repetitions.push(TypeRepetitionRecord { repetition: repeat, measurement: t.clone() });
         }
     }
     result
 }
 
 #[test]
-fn repeats_change_no_value() {
-    for outcome in [Outcome::Complete, Outcome::Failed] {
+fn repetitions_change_no_value() {
+    for outcome in [RunOutcome::Complete, RunOutcome::Failed] {
         let mut with = noisy(3, 0.2, [1, 3, 3]);
         with.ending.outcome = outcome;
         let mut without = with.clone();
-        without.repeats.clear();
-        without.type_repeats.clear();
+        without.repetitions.clear();
+        without.type_repetitions.clear();
         let (a, b) = (derive(&with), derive(&without));
         assert_eq!((&a.patterns, &a.types, &a.partitions), (&b.patterns, &b.types, &b.partitions));
         assert_eq!((&a.systems, &a.times, &a.reads), (&b.systems, &b.times, &b.reads));
         assert_eq!(a.validity, b.validity);
-        assert_eq!(b.intervals, RepeatedValues::default());
+        assert_eq!(b.intervals, RepetitionIntervals::default());
         assert_eq!((a.intervals.values.len(), a.intervals.types.len(), a.intervals.patterns.len()), (1, 15, 3 * 43));
     }
 }
 
-/// A run that was stopped during its repeats was whole before.
+/// A run that was interrupted during its repetitions is complete.
 #[test]
-fn a_stop_during_the_repeats_takes_nothing_from_the_first_pass() {
+fn a_stop_during_repetitions_keeps_the_first_measurement_valid() {
     let valid = |result: &RunResult| derive(result).validity.iter().find(|v| v.release == Release::R1).unwrap().valid;
     let mut result = noisy(3, 0.01, [1, 2, 2]);
     assert!(valid(&result), "{:?}", derive(&result).validity);
-    for outcome in [Outcome::Interrupted, Outcome::Killed] {
+    for outcome in [RunOutcome::Interrupted, RunOutcome::Killed] {
         result.ending.outcome = outcome;
         assert!(valid(&result), "{outcome:?}");
     }
-    result.repeats.clear();
-    assert!(!valid(&result), "nobody knows whether the first pass was over");
+    result.repetitions.clear();
+    assert!(!valid(&result), "it is unknown whether the first measurement was complete");
 }
 
-/// Simulated runs with known truth, through the whole of the values: by time and by counts, all releases.
+/// Coverage in simulated runs, through all of the values: by time and by counts, all releases.
 #[test]
 fn the_true_value_is_in_the_interval() {
-    let (runs, spread) = (simulated::runs(100), 0.1);
+    let (runs, spread) = (simulation::run_count(100), 0.1);
     for release in [Release::R1, Release::R0_5, Release::R2_1] {
         let mut exact = noisy(0, 0.0, [0, 0, 0]);
         exact.config.release = release;
         let exact = derive(&exact);
-        let truth = of_release(&exact.partitions[0], release).unwrap();
+        let truth = release_value(&exact.partitions[0], release).unwrap();
         let (mut held, mut of_types) = (0, 0);
         for seed in 1..=u64::from(runs) {
             let mut result = noisy(seed, spread, [1, 3, 3]);
@@ -109,24 +110,24 @@ fn the_true_value_is_in_the_interval() {
         }
         let [held, of_types] = [f64::from(held) / f64::from(runs), f64::from(of_types) / f64::from(15 * runs)];
         println!("release {}: {:.1} % of b_eff_io, {:.1} % of types", release.name(), 100.0 * held, 100.0 * of_types);
-        let least = simulated::least(0.93, runs);
+        let least = simulation::lower_bound(0.93, runs);
         assert!(held >= least && of_types >= least, "{held} {of_types}");
     }
 }
 
 #[test]
 fn what_was_not_measured_again_is_not_known() {
-    let of = |repeats| derive(&noisy(5, 0.05, repeats)).intervals;
+    let of = |counts| derive(&noisy(5, 0.05, counts)).intervals;
     let found = of([0, 2, 2]);
     assert!(
-        found.values.is_empty() && found.of_type("mpiio", 4, Access::Write, PatternType::Scatter).is_none(),
+        found.values.is_empty() && found.of_type("mpiio", 4, AccessMethod::Write, PatternType::Scatter).is_none(),
         "no first write was repeated"
     );
-    assert!(found.types.iter().all(|i| i.access != Some(Access::Write)));
+    assert!(found.types.iter().all(|i| i.access != Some(AccessMethod::Write)));
     let found = of([1, 1, 1]);
     assert!(
-        found.patterns.iter().all(|i| i.low.is_none() && i.measured == 2),
-        "two measurements make no interval of their own"
+        found.patterns.iter().all(|i| i.low.is_none() && i.measurements == 2),
+        "two measurements are too few for an interval of their own"
     );
     assert!(found.values.len() == 1 && found.values[0].pooled_share > 0.9, "{found:?}");
     let found = of([2, 2, 2]);
@@ -138,12 +139,16 @@ fn what_was_not_measured_again_is_not_known() {
 }
 
 #[test]
-fn patterns_that_were_another_thing_the_first_time_are_named() {
-    let warned = |result: &RunResult| derive(result).warnings.into_iter().find(|w| w.is(&kinds::REPEATS_DIFFER));
+fn patterns_whose_repetitions_differ_are_named() {
+    let warned = |result: &RunResult| derive(result).warnings.into_iter().find(|w| w.is_kind(&kinds::REPEATS_DIFFER));
     let mut result = noisy(5, 0.02, [3, 5, 5]);
     assert_eq!(warned(&result), None);
-    for r in result.repeats.iter_mut().filter(|r| r.measured.access == Access::Read && r.measured.pattern == 12) {
-        r.measured.intervals.transfer_seconds /= 4.0;
+    for r in result
+        .repetitions
+        .iter_mut()
+        .filter(|r| r.measurement.access == AccessMethod::Read && r.measurement.pattern == 12)
+    {
+        r.measurement.intervals.transfer_seconds /= 4.0;
     }
     let found = warned(&result).unwrap();
     assert_eq!(
@@ -154,32 +159,32 @@ fn patterns_that_were_another_thing_the_first_time_are_named() {
 }
 
 #[test]
-fn a_wish_that_was_not_met_is_told() {
-    let warned = |result: &RunResult| derive(result).warnings.iter().any(|w| w.is(&kinds::NOT_NARROW));
+fn an_interval_wider_than_requested_is_reported() {
+    let warned = |result: &RunResult| derive(result).warnings.iter().any(|w| w.is_kind(&kinds::NOT_NARROW));
     let mut result = noisy(5, 0.02, [2, 4, 4]);
     assert!(!warned(&result));
     result.config.until_percent = Some(50.0);
     assert!(!warned(&result));
     result.config.until_percent = Some(0.01);
     assert!(warned(&result));
-    let number = |result: &RunResult| derive(result).warnings.iter().filter(|w| w.is(&kinds::NOT_NARROW)).count();
+    let number = |result: &RunResult| derive(result).warnings.iter().filter(|w| w.is_kind(&kinds::NOT_NARROW)).count();
     result.config.backends.push("uring".into());
-    assert_eq!(number(&result), 1, "one was left out");
-    result.repeats.clear();
-    assert!(warned(&result), "nothing is known");
+    assert_eq!(number(&result), 1, "one was omitted");
+    result.repetitions.clear();
+    assert!(warned(&result), "without repetitions the interval is unknown");
 }
 
-/// What the run asks for has one block for each partition; the widest interval and the weights are finite once there are repeats.
+/// The needs have one block for each partition; the widest interval and the weights are finite once there are repetitions.
 #[test]
-fn what_is_judged_has_its_order() {
+fn repetition_needs_have_their_order() {
     let result = noisy(5, 0.05, [1, 2, 2]);
-    let judged = judgement(&result);
+    let judged = repetition_needs(&result);
     assert_eq!(judged.len(), 16);
     assert!(judged[0] > 0.0 && judged[0] < 1.0 && judged[1..].iter().all(|need| *need > 0.0), "{judged:?}");
-    // A backend that was left out does not keep the run from its end.
+    // A backend without measurements does not prevent the end of the run.
     let mut with_another = result.clone();
     with_another.config.backends.push("uring".into());
-    assert_eq!(judgement(&with_another), judged);
-    let none = judgement(&noisy(5, 0.05, [0, 0, 0]));
+    assert_eq!(repetition_needs(&with_another), judged);
+    let none = repetition_needs(&noisy(5, 0.05, [0, 0, 0]));
     assert!(none[0].is_infinite() && none[1..].iter().all(|need| *need == 0.0));
 }

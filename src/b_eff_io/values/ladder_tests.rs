@@ -1,15 +1,15 @@
-use beff_statistics::simulated;
+use beff_statistics::simulation;
 
 use super::*;
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::records::{RepeatRecord, TypeRepeatRecord};
+use crate::b_eff_io::records::{RepetitionRecord, TypeRepetitionRecord};
 use crate::b_eff_io::values::derive;
-use crate::b_eff_io::values::fixture::{edit, full_run};
+use crate::b_eff_io::values::fixture::{edit_pattern, full_run};
 use crate::frame::records::RoundRecord;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A run in which every backend has a time of its own for the same bytes, in eight rounds with some noise.
+/// A run in which every backend has its own time for the same bytes, in eight rounds with some noise.
 fn run(speeds: &[(&str, f64)]) -> RunResult {
     let mut result = full_run();
     let (patterns, types) = (std::mem::take(&mut result.patterns), std::mem::take(&mut result.types));
@@ -24,7 +24,7 @@ fn run(speeds: &[(&str, f64)]) -> RunResult {
             p.intervals.transfer_seconds /= speed;
             p.intervals.decide_seconds = p.intervals.transfer_seconds / 4.0;
             let seconds = p.seconds() / 8.0;
-            // Up and down by 2 %, for each backend in another order; together nothing.
+            // Alternates by 2 %, in another order for each backend; the sum is unchanged.
             let noise = |i: usize| 1.0 + if (i >> number).is_multiple_of(2) { 0.02 } else { -0.02 };
             let round = |i| {
                 let number = i as u32 + 1;
@@ -38,7 +38,7 @@ fn run(speeds: &[(&str, f64)]) -> RunResult {
     result
 }
 
-fn of<'a>(ladder: &'a Ladder, backend: &str, access: Access, pattern: u8) -> &'a PatternRung {
+fn of<'a>(ladder: &'a Ladder, backend: &str, access: AccessMethod, pattern: u8) -> &'a PatternComparison {
     let mut rungs = ladder.patterns.iter();
     rungs.find(|r| r.backend == backend && r.ranks == 4 && r.access == access && r.pattern == pattern).unwrap()
 }
@@ -58,7 +58,7 @@ fn ratios_have_intervals_around_the_truth() {
         let ratio = rung.ratio.unwrap();
         assert_eq!(rung.best.as_deref(), Some("posix"));
         if rung.backend == "posix" {
-            assert_eq!(ratio, Ratio::alone(1.0, 0));
+            assert_eq!(ratio, Ratio::without_interval(1.0, 0));
         } else {
             let interval = ratio.interval.unwrap();
             assert!((ratio.value - 0.5).abs() < 1e-9 && ratio.equal == Some(false) && ratio.rounds == 8);
@@ -83,7 +83,7 @@ fn close_rates_are_equal() {
 }
 
 #[test]
-fn mpiio_is_the_subject_and_the_slowest_is_told_too() {
+fn mpiio_is_the_subject_and_the_slowest_is_named_too() {
     let ladder = derive(&run(&[("mmap", 0.25), ("mpiio", 0.5), ("posix", 1.0)])).ladder;
     let verdict = &ladder.verdicts[0];
     assert_eq!((verdict.backend.as_str(), verdict.best.as_str()), ("mpiio", "posix"));
@@ -95,9 +95,9 @@ fn mpiio_is_the_subject_and_the_slowest_is_told_too() {
 }
 
 #[test]
-fn the_worst_patterns_are_told_with_what_they_cost() {
+fn the_worst_patterns_are_listed_with_their_costs() {
     let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
-    edit(&mut result, 4, Access::Read, 13, |p| {
+    edit_pattern(&mut result, 4, AccessMethod::Read, 13, |p| {
         p.calls = 16;
         if p.backend == "mpiio" {
             p.intervals.sync_seconds = 9.0 * p.intervals.transfer_seconds;
@@ -106,22 +106,25 @@ fn the_worst_patterns_are_told_with_what_they_cost() {
         }
     });
     let ladder = derive(&result).ladder;
-    let of_patterns: Vec<&Verdict> =
-        ladder.verdicts.iter().filter(|v| v.ranks == 4 && v.access == Access::Read && v.pattern.is_some()).collect();
+    let of_patterns: Vec<&BackendVerdict> = ladder
+        .verdicts
+        .iter()
+        .filter(|v| v.ranks == 4 && v.access == AccessMethod::Read && v.pattern.is_some())
+        .collect();
     assert_eq!(of_patterns.len(), WORST_PATTERNS);
     let worst = of_patterns[0];
-    assert_eq!((worst.pattern, worst.largest.part, worst.largest.times), (Some(13), Part::Sync, None));
+    assert_eq!((worst.pattern, worst.largest.part, worst.largest.times), (Some(13), TimePart::Sync, None));
     assert!((worst.largest.share - 9.0 / 10.25).abs() < 1e-9);
     let [slow, fast] = worst.call_seconds.unwrap();
     assert!((slow / fast * worst.ratio.value - 1.0).abs() < 0.03, "{worst:?}");
     let record =
-        |p: &&PatternRecord| p.backend == "mpiio" && p.ranks == 4 && p.access == Access::Read && p.pattern == 13;
+        |p: &&PatternRecord| p.backend == "mpiio" && p.ranks == 4 && p.access == AccessMethod::Read && p.pattern == 13;
     let record = result.patterns.iter().find(record).unwrap();
     assert!((slow - record.seconds() / 16.0).abs() < 1e-9, "{worst:?}");
     let other = of_patterns[1];
-    assert_eq!((other.largest.part, other.excess), (Part::Transfer, None));
+    assert_eq!((other.largest.part, other.excess), (TimePart::Transfer, None));
     assert!((other.largest.times.unwrap() - 2.0).abs() < 1e-9);
-    assert!((of(&ladder, "mpiio", Access::Read, 13).ratio.unwrap().value) < 0.07);
+    assert!((of(&ladder, "mpiio", AccessMethod::Read, 13).ratio.unwrap().value) < 0.07);
 }
 
 #[test]
@@ -131,9 +134,9 @@ fn a_part_that_only_the_slower_one_has_is_the_loss() {
         p.intervals.view_seconds = 0.5 * p.intervals.transfer_seconds;
     }
     let verdict = &derive(&result).ladder.verdicts[0];
-    assert_eq!(verdict.largest.part, Part::Transfer);
+    assert_eq!(verdict.largest.part, TimePart::Transfer);
     let excess = verdict.excess.unwrap();
-    assert_eq!((excess.part, excess.times), (Part::View, None));
+    assert_eq!((excess.part, excess.times), (TimePart::View, None));
 }
 
 #[test]
@@ -141,15 +144,20 @@ fn without_enough_rounds_there_is_no_interval() {
     let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
     result.patterns.iter_mut().for_each(|p| p.rounds.clear());
     let ladder = derive(&result).ladder;
-    let rung = of(&ladder, "mpiio", Access::Write, 5);
+    let rung = of(&ladder, "mpiio", AccessMethod::Write, 5);
     assert!(rung.ratio.is_some_and(|r| r.interval.is_none() && r.equal.is_none() && r.rounds == 0));
     assert!(ladder.types.iter().all(|r| r.ratio.is_some_and(|r| r.interval.is_none())));
 
     let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
-    edit(&mut result, 4, Access::Write, 3, |p| p.rounds.truncate(1));
+    edit_pattern(&mut result, 4, AccessMethod::Write, 3, |p| p.rounds.truncate(1));
     let ladder = derive(&result).ladder;
     let of_type = |t: PatternType| {
-        ladder.types.iter().find(|r| r.ranks == 4 && r.access == Access::Write && r.pattern_type == t).unwrap().ratio
+        ladder
+            .types
+            .iter()
+            .find(|r| r.ranks == 4 && r.access == AccessMethod::Write && r.pattern_type == t)
+            .unwrap()
+            .ratio
     };
     // Pattern 3 is a large part of the time of type 0.
     assert!(
@@ -158,7 +166,7 @@ fn without_enough_rounds_there_is_no_interval() {
     );
 }
 
-/// A backend that stalled in its first round has three rounds where the other has eight: the pairs stand for all of the pattern.
+/// A backend that stalled in its first round has three rounds where the other has eight: the pairs represent the whole pattern.
 #[test]
 fn rounds_of_one_backend_alone_do_not_take_the_interval_away() {
     let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
@@ -172,7 +180,7 @@ fn rounds_of_one_backend_alone_do_not_take_the_interval_away() {
         p.rounds.splice(..0, [first, second]);
     }
     let ladder = derive(&result).ladder;
-    // What is shown fits the rates beside it, whatever rounds the other one lacks.
+    // The ratio agrees with the rates, whatever rounds the other backend lacks.
     for rung in
         ladder.patterns.iter().filter(|rung| rung.backend == "mpiio" && rung.ratio.is_some_and(|r| r.rounds > 0))
     {
@@ -187,7 +195,7 @@ fn rounds_of_one_backend_alone_do_not_take_the_interval_away() {
         let [interval, of_all] = [ratio, known].map(|ratio| ratio.interval.unwrap());
         assert!((ratio.value / known.value - 1.0).abs() < 1e-9 && ratio.rounds == 3);
         assert!(interval.low < ratio.value && ratio.value < interval.high);
-        // The same noise in fewer rounds, or drawn for more of the time, is no narrower.
+        // The same noise in fewer rounds, or representing more of the time, does not narrow the interval.
         assert!(interval.high / interval.low > 0.9 * of_all.high / of_all.low, "{interval:?} {of_all:?}");
     }
 }
@@ -195,26 +203,26 @@ fn rounds_of_one_backend_alone_do_not_take_the_interval_away() {
 #[test]
 fn what_was_not_run_is_no_rival() {
     let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
-    edit(&mut result, 4, Access::Write, 5, |p| {
+    edit_pattern(&mut result, 4, AccessMethod::Write, 5, |p| {
         if p.backend == "posix" {
             (p.calls, p.moved_bytes) = (0, 0);
             p.intervals = Default::default();
             p.rounds.clear();
-            p.ended = crate::b_eff_io::records::Ended::NotRun("direct".into());
+            p.ended = crate::b_eff_io::records::StopReason::NotRun("direct".into());
         }
     });
     let ladder = derive(&result).ladder;
-    let (mpiio, posix) = (of(&ladder, "mpiio", Access::Write, 5), of(&ladder, "posix", Access::Write, 5));
+    let (mpiio, posix) = (of(&ladder, "mpiio", AccessMethod::Write, 5), of(&ladder, "posix", AccessMethod::Write, 5));
     assert_eq!((mpiio.best.as_deref(), posix.ratio), (Some("mpiio"), None));
-    assert!(!ladder.verdicts.iter().any(|v| v.ranks == 4 && v.access == Access::Write && v.pattern == Some(5)));
+    assert!(!ladder.verdicts.iter().any(|v| v.ranks == 4 && v.access == AccessMethod::Write && v.pattern == Some(5)));
 }
 
-/// mpiio is half as fast as posix, without rounds, and all is measured again so many times. Each pattern is `spread` off in each pass.
-fn measured_again(random: &mut Pcg64Mcg, repeats: u32, spread: f64) -> RunResult {
+/// mpiio is half as fast as posix, without rounds, and everything is repeated `repeats` times. Each measurement deviates by `spread`.
+fn with_repetitions(random: &mut Pcg64Mcg, count: u32, spread: f64) -> RunResult {
     let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
     result.partitions.retain(|p| p.ranks == 4);
-    result.types.retain(|t| t.ranks == 4 && t.access == Access::Read);
-    result.patterns.retain(|p| p.ranks == 4 && p.access == Access::Read);
+    result.types.retain(|t| t.ranks == 4 && t.access == AccessMethod::Read);
+    result.patterns.retain(|p| p.ranks == 4 && p.access == AccessMethod::Read);
     let mut measure = |p: &PatternRecord| {
         let mut p = PatternRecord { rounds: Vec::new(), ..p.clone() };
         let slower = (spread * normal(random)).exp();
@@ -224,54 +232,70 @@ fn measured_again(random: &mut Pcg64Mcg, repeats: u32, spread: f64) -> RunResult
     };
     let truth = std::mem::take(&mut result.patterns);
     result.patterns = truth.iter().map(&mut measure).collect();
-    for repeat in 1..=repeats {
-        result.repeats.extend(truth.iter().map(|p| RepeatRecord { repeat, share: 1.0, measured: measure(p) }));
+    for number in 1..=count {
+        result.repetitions.extend(truth.iter().map(|p| RepetitionRecord {
+            repetition: number,
+            share: 1.0,
+            measurement: measure(p),
+        }));
         let files = result.types.iter().cloned();
-        result.type_repeats.extend(files.map(|measured| TypeRepeatRecord { repeat, measured }));
+        result
+            .type_repetitions
+            .extend(files.map(|measured| TypeRepetitionRecord { repetition: number, measurement: measured }));
     }
     result
 }
 
 #[test]
-fn what_has_no_rounds_has_intervals_from_repeats() {
+fn patterns_without_rounds_have_intervals_from_repetitions() {
     let mut random = Pcg64Mcg::seed_from_u64(4);
     let ladder = |result: &RunResult| derive(result).ladder;
-    let two = ladder(&measured_again(&mut random, 1, 0.05));
+    let two = ladder(&with_repetitions(&mut random, 1, 0.05));
     assert!(two
         .types
         .iter()
-        .chain(&ladder(&measured_again(&mut random, 0, 0.05)).types)
+        .chain(&ladder(&with_repetitions(&mut random, 0, 0.05)).types)
         .all(|r| r.ratio.is_some_and(|r| r.interval.is_none())));
-    let mut result = measured_again(&mut random, 2, 0.05);
+    let mut result = with_repetitions(&mut random, 2, 0.05);
     let three = ladder(&result);
     for rung in three.types.iter().filter(|r| r.backend == "mpiio") {
         let (ratio, interval) = (rung.ratio.unwrap(), rung.ratio.unwrap().interval.unwrap());
-        assert_eq!((ratio.passes, ratio.rounds, ratio.equal), (3, 0, Some(false)));
+        assert_eq!((ratio.measurements, ratio.rounds, ratio.equal), (3, 0, Some(false)));
         assert!(interval.low <= ratio.value && ratio.value <= interval.high, "{ratio:?}");
     }
-    assert!(of(&three, "mpiio", Access::Read, 1).ratio.unwrap().interval.is_some());
+    assert!(of(&three, "mpiio", AccessMethod::Read, 1).ratio.unwrap().interval.is_some());
     assert!(three.verdicts.iter().filter(|v| v.pattern.is_none()).all(|v| v.ratio.interval.is_some()));
-    // A repeat that was cut counts by its rate; one without a pattern is none.
+    // A repetition that was cut counts by its rate; one without a partner is ignored.
     let before = three.types;
-    let cut = result.repeats.iter_mut().find(|r| r.measured.pattern == 13 && r.measured.backend == "mpiio").unwrap();
-    cut.measured.moved_bytes /= 2;
-    cut.measured.intervals.transfer_seconds /= 2.0;
-    cut.measured.intervals.decide_seconds /= 2.0;
+    let cut = result
+        .repetitions
+        .iter_mut()
+        .find(|r| r.measurement.pattern == 13 && r.measurement.backend == "mpiio")
+        .unwrap();
+    cut.measurement.moved_bytes /= 2;
+    cut.measurement.intervals.transfer_seconds /= 2.0;
+    cut.measurement.intervals.decide_seconds /= 2.0;
     let after = ladder(&result).types;
     for (a, b) in before.iter().zip(&after) {
-        let of = |r: &TypeRung| r.ratio.and_then(|r| r.interval).map_or(1.0, |i| i.high);
+        let of = |r: &TypeComparison| r.ratio.and_then(|r| r.interval).map_or(1.0, |i| i.high);
         assert!((of(a) / of(b) - 1.0).abs() < 1e-6);
     }
-    // Pattern 10 is a large part of the time of type 1; of a small one nothing need be known.
+    // Pattern 10 is a large part of the time of type 1; small patterns need no interval.
     for (pattern, expected) in [(13, 5), (10, 4)] {
         let mut result = result.clone();
-        result.repeats.retain(|r| !(r.repeat == 2 && r.measured.pattern == pattern && r.measured.backend == "posix"));
+        result
+            .repetitions
+            .retain(|r| !(r.repetition == 2 && r.measurement.pattern == pattern && r.measurement.backend == "posix"));
         let missing = ladder(&result).types;
         let known = missing.iter().filter(|r| r.backend == "mpiio" && r.ratio.unwrap().interval.is_some()).count();
         assert_eq!(known, expected, "{pattern}");
     }
-    // The third pass of the one is not that of the other.
-    result.repeats.iter_mut().filter(|r| r.repeat == 2 && r.measured.backend == "posix").for_each(|r| r.repeat = 3);
+    // The third measurements of the two are not paired.
+    result
+        .repetitions
+        .iter_mut()
+        .filter(|r| r.repetition == 2 && r.measurement.backend == "posix")
+        .for_each(|r| r.repetition = 3);
     assert!(ladder(&result).types.iter().all(|r| r.ratio.unwrap().interval.is_none()));
 }
 
@@ -279,21 +303,20 @@ fn normal(random: &mut Pcg64Mcg) -> f64 {
     (0..12).map(|_| (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
 }
 
-/// One long call of M_PART in each type, the other patterns in eight rounds; mpiio is half as fast as posix. Each round, and each long call
-/// and its repeats, is `spread` off. Of long calls the one that comes second is `order` slower: in odd repeats mpiio, else posix.
-fn long_calls(random: &mut Pcg64Mcg, repeats: u32, spread: f64, order: f64) -> RunResult {
+/// One long call of M_PART in each type, the other patterns in eight rounds; mpiio is half as fast as posix. Each round, each long call and
+/// its repetitions deviate by `spread`. The second of two long calls is slower by `order`: in odd repetitions mpiio, else posix.
+fn long_calls(random: &mut Pcg64Mcg, count: u32, spread: f64, order: f64) -> RunResult {
     const LONG: [u8; 5] = [1, 10, 18, 26, 35];
     let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
     result.partitions.retain(|p| p.ranks == 4);
-    result.types.retain(|t| t.ranks == 4 && t.access == Access::Write);
-    result.patterns.retain(|p| p.ranks == 4 && p.access == Access::Write);
+    result.types.retain(|t| t.ranks == 4 && t.access == AccessMethod::Write);
+    result.patterns.retain(|p| p.ranks == 4 && p.access == AccessMethod::Write);
     let truth = result.patterns.clone();
     let slower = |p: &mut PatternRecord, factor: f64| {
         p.intervals.transfer_seconds *= factor;
         p.intervals.decide_seconds *= factor;
     };
-    let late =
-        |p: &PatternRecord, pass: u32| if (p.backend == "posix") == pass.is_multiple_of(2) { order } else { 0.0 };
+    let late = |p: &PatternRecord, nth: u32| if (p.backend == "posix") == nth.is_multiple_of(2) { order } else { 0.0 };
     for p in &mut result.patterns {
         let even = p.seconds() / 8.0;
         if LONG.contains(&p.pattern) {
@@ -304,17 +327,17 @@ fn long_calls(random: &mut Pcg64Mcg, repeats: u32, spread: f64, order: f64) -> R
             slower(p, p.rounds.iter().map(|r| r.seconds).sum::<f64>() / p.seconds());
         }
     }
-    for repeat in 1..=repeats {
+    for index in 1..=count {
         for p in truth.iter().filter(|p| LONG.contains(&p.pattern)) {
             let mut measured = PatternRecord { rounds: Vec::new(), ..p.clone() };
-            slower(&mut measured, (spread * normal(random) + late(p, repeat)).exp());
-            result.repeats.push(RepeatRecord { repeat, share: 1.0, measured });
+            slower(&mut measured, (spread * normal(random) + late(p, index)).exp());
+            result.repetitions.push(RepetitionRecord { repetition: index, share: 1.0, measurement: measured });
         }
     }
     result
 }
 
-/// Known truth: rounds of all other patterns and three passes of the long calls hold it in 93 of 100 cases or more.
+/// Coverage: rounds of all other patterns and three measurements of the long calls contain the truth in at least 93 of 100 cases.
 #[test]
 fn types_with_one_long_call_hold_the_known_truth_once_it_was_repeated() {
     let mut random = Pcg64Mcg::seed_from_u64(91);
@@ -323,37 +346,41 @@ fn types_with_one_long_call_hold_the_known_truth_once_it_was_repeated() {
         all.map(|t| t.ratio.unwrap()).collect::<Vec<_>>()
     };
     assert!(types(&long_calls(&mut random, 1, 0.1, 0.0)).iter().any(|r| r.interval.is_none()));
-    for (repeats, spread, order) in [(2, 0.05, 0.0), (2, 0.4, 0.0), (5, 0.2, 0.0), (2, 0.05, 0.2), (4, 0.1, 0.5)] {
+    for (repetitions, spread, order) in [(2, 0.05, 0.0), (2, 0.4, 0.0), (5, 0.2, 0.0), (2, 0.05, 0.2), (4, 0.1, 0.5)] {
         let (mut held, mut all, mut width) = (0, 0, 0.0);
         let truth = types(&long_calls(&mut random, 0, 0.0, 0.0));
-        for _ in 0..simulated::runs(60) {
-            for (t, f) in truth.iter().zip(types(&long_calls(&mut random, repeats, spread, order))) {
+        for _ in 0..simulation::run_count(60) {
+            for (t, f) in truth.iter().zip(types(&long_calls(&mut random, repetitions, spread, order))) {
                 let interval = f.interval.unwrap();
-                // Long calls are drawn in each type: of one round in the first pass, and so many passes.
-                assert_eq!((f.rounds, f.passes), (1, u64::from(repeats) + 1));
+                // Long calls are sampled in each type: one round in the first measurement, and all measurements.
+                assert_eq!((f.rounds, f.measurements), (1, u64::from(repetitions) + 1));
                 assert!(interval.low <= f.value && f.value <= interval.high);
-                // The middle of lognormal times is no truth of their sum, which is larger for both by the same factor.
+                // The median of lognormal times is not that of their sum, which is larger for both by the same factor.
                 held += u32::from(interval.low <= t.value && t.value <= interval.high);
                 all += 1;
                 width += (interval.high / interval.low).ln() / 2.0;
             }
         }
         let (share, width) = (f64::from(held) / f64::from(all), width / f64::from(all));
-        println!("{repeats} repeats, spread {spread}, order {order}: {:.1} %, half width {width:.3}", 100.0 * share);
-        assert!(share >= simulated::least(0.93, simulated::runs(60)), "{repeats} {spread}: {share}");
-        assert!(width < 3.0 * (spread + order), "{repeats} {spread}: {width}");
+        println!(
+            "{repetitions} repeats, spread {spread}, order {order}: {:.1} %, half width {width:.3}",
+            100.0 * share
+        );
+        assert!(share >= simulation::lower_bound(0.93, simulation::run_count(60)), "{repetitions} {spread}: {share}");
+        assert!(width < 3.0 * (spread + order), "{repetitions} {spread}: {width}");
     }
 }
 
-/// Known truth: the intervals hold it in 93 of 100 cases or more. They are stretched to the first pass, so with few passes in nearly all.
+/// Coverage: the intervals contain the truth in at least 93 of 100 cases. They are extended to the first measurement, so with few
+/// measurements in nearly all.
 #[test]
-fn intervals_from_repeats_hold_the_known_truth() {
+fn intervals_from_repetitions_hold_the_known_truth() {
     let mut random = Pcg64Mcg::seed_from_u64(44);
-    for (repeats, spread) in [(2, 0.02), (2, 0.3), (6, 0.1)] {
+    for (repetitions, spread) in [(2, 0.02), (2, 0.3), (6, 0.1)] {
         let (mut held, mut all, mut width) = (0, 0, 0.0);
-        for _ in 0..simulated::runs(60) {
-            let truth = derive(&measured_again(&mut random, 0, 0.0)).ladder.types;
-            let found = derive(&measured_again(&mut random, repeats, spread)).ladder.types;
+        for _ in 0..simulation::run_count(60) {
+            let truth = derive(&with_repetitions(&mut random, 0, 0.0)).ladder.types;
+            let found = derive(&with_repetitions(&mut random, repetitions, spread)).ladder.types;
             for (t, f) in truth.iter().zip(&found).filter(|(t, _)| t.backend == "mpiio") {
                 let (t, i) = (t.ratio.unwrap().value, f.ratio.unwrap().interval.unwrap());
                 (held, all) = (held + u32::from(i.low <= t && t <= i.high), all + 1);
@@ -362,11 +389,11 @@ fn intervals_from_repeats_hold_the_known_truth() {
         }
         let share = f64::from(held) / f64::from(all);
         println!(
-            "{repeats} repeats, spread {spread}: {:.1} %, half width {:.3}",
+            "{repetitions} repeats, spread {spread}: {:.1} %, half width {:.3}",
             100.0 * share,
             width / f64::from(all)
         );
-        assert!(share >= simulated::least(0.93, simulated::runs(60)), "{repeats} {spread}: {share}");
-        assert!(width / f64::from(all) < 4.0 * spread, "{repeats} {spread}: {width}");
+        assert!(share >= simulation::lower_bound(0.93, simulation::run_count(60)), "{repetitions} {spread}: {share}");
+        assert!(width / f64::from(all) < 4.0 * spread, "{repetitions} {spread}: {width}");
     }
 }

@@ -1,37 +1,37 @@
 //! Derived values: every average of every release, validity and warnings. Pure functions of the records.
 //!
-//! A value of a type is shown for whatever was measured of it. Averages over types need all of the patterns of all of
-//! the types they are made of: without the slow ones they would be values of another benchmark.
+//! The value of a type is shown for whatever was measured of it. Averages over types need all patterns of all their types: without the slow
+//! ones they would be values of another benchmark.
 
 pub mod averages;
-mod debt;
+mod deducted_time;
 #[cfg(test)]
 pub(super) mod fixture;
 mod hints;
-mod influence;
 mod intervals;
 pub mod kinds;
 pub mod ladder;
 mod model;
-mod parts;
-mod passes;
 mod pattern;
-mod played;
+mod repetitions;
+mod sensitivity;
+mod series;
 mod source;
 pub mod standout;
+mod time_parts;
 mod times;
 mod totals;
 mod validity;
 mod warning;
 
-pub use averages::{access_average, counted, release_1, release_2_1};
-pub use debt::{short_of_time, taken_seconds};
-pub use intervals::{judgement, PatternInterval, RepeatedValues, ValueInterval};
+pub use averages::{access_average, release_0_5_contribution, release_1, release_2_1};
+pub use deducted_time::{deducted_seconds, short_of_time};
+pub use intervals::{repetition_needs, PatternInterval, RepetitionIntervals, ValueInterval};
 pub use ladder::Ladder;
 pub use model::{AccessTime, PartitionValue, ReleaseValues, SystemValue, TypeValue, Validity};
-pub use parts::{Part, Shares};
 pub use pattern::{few_calls, known_digits, rate, PatternValue};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
+pub use time_parts::{TimePart, TimeShares};
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -39,13 +39,13 @@ use std::thread;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use totals::Index;
+use totals::TypeRecordIndex;
 
 use crate::b_eff_io::records::RunResult;
 use crate::frame::records::Warning;
-use crate::frame::values::probe::{self, StorageMove};
+use crate::frame::values::storage_drift::{self, StorageDrift};
 
-/// From so many on a thread of its own is worth it.
+/// Number of patterns from which a second thread is used.
 const MANY_PATTERNS: usize = 50_000;
 
 /// Everything derived from one result.
@@ -62,37 +62,37 @@ pub struct Derived {
     pub systems: Vec<SystemValue>,
     /// By backend, partition, access.
     pub times: Vec<AccessTime>,
-    /// Where each read came from, in the order of measurement.
+    /// Source of each read, in the order of measurement.
     #[serde(default)]
     pub reads: Vec<ReadSource>,
-    /// The storage at the end of the run against its start, each direction; empty: not known.
+    /// Storage drift: rate at the end of the run against that at its start, for each direction; empty if unknown.
     #[serde(default)]
-    pub storage: Vec<StorageMove>,
+    pub storage_drift: Vec<StorageDrift>,
     /// By backend and release.
     pub validity: Vec<Validity>,
-    /// 95 % intervals, of what was measured again.
+    /// 95 % confidence intervals from repetitions.
     #[serde(default)]
-    pub intervals: RepeatedValues,
-    /// Warnings of the run and those that follow from the records.
+    pub intervals: RepetitionIntervals,
+    /// Warnings of the run and those derived from the records.
     pub warnings: Vec<Warning>,
-    /// Backends against each other.
+    /// Comparison of the backends.
     #[serde(skip)]
     pub ladder: Ladder,
 }
 
-/// Derives everything from one result, also from one that ended early.
+/// Derives everything from one result, complete or not.
 #[must_use]
 pub fn derive(result: &RunResult) -> Derived {
     Derived { ladder: compare_backends(result), ..without_ladder(result) }
 }
 
-/// Backends against each other.
+/// Comparison of the backends.
 #[must_use]
 pub fn compare_backends(result: &RunResult) -> Ladder {
-    ladder::ladder(result, &Index::new(result))
+    ladder::ladder(result, &TypeRecordIndex::new(result))
 }
 
-/// Everything but backends against each other, whose intervals take most of the time: for many partitions, of which few are shown.
+/// Derives everything but the comparison of backends, whose intervals take most of the time: for many partitions of which few are shown.
 #[must_use]
 pub fn without_ladder(result: &RunResult) -> Derived {
     let of_patterns = || (pattern::values(result), sources(result));
@@ -107,9 +107,9 @@ pub fn without_ladder(result: &RunResult) -> Derived {
     })
 }
 
-/// What follows from all records together.
+/// Derives the values of all records together.
 fn of_partitions(result: &RunResult, (patterns, reads): (Vec<PatternValue>, Vec<ReadSource>)) -> Derived {
-    let index = Index::new(result);
+    let index = TypeRecordIndex::new(result);
     let types = totals::types(result, &index);
     let partitions = totals::partitions(result, &index, &types);
     let times = times::times(result, &index);
@@ -117,10 +117,10 @@ fn of_partitions(result: &RunResult, (patterns, reads): (Vec<PatternValue>, Vec<
     Derived {
         systems: totals::systems(result, &partitions),
         validity: validity::validity(result, &types, &partitions),
-        warnings: warning::all(result, &partitions, &times, &intervals),
+        warnings: warning::all_warnings(result, &partitions, &times, &intervals),
         patterns,
         reads,
-        storage: probe::moves(&result.probes),
+        storage_drift: storage_drift::drift_by_direction(&result.probes),
         intervals,
         types,
         partitions,

@@ -1,11 +1,11 @@
-//! The derived values as they stand in files.
+//! The derived values as recorded in files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::config::Release;
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 use crate::frame::values::Criterion;
 
 /// Value of one pattern type with one access method.
@@ -16,7 +16,7 @@ pub struct TypeValue {
     /// Ranks of the partition.
     pub ranks: u64,
     /// Access method.
-    pub access: Access,
+    pub access: AccessMethod,
     /// Pattern type, 0 to 4.
     pub pattern_type: PatternType,
     /// Bytes of all patterns of the type, warm-up and fill-up too.
@@ -29,8 +29,7 @@ pub struct TypeValue {
     pub complete: bool,
 }
 
-/// Values by the three definitions, MB/s (1e6 bytes/s); None where an access method or type is missing, and for the
-/// null backend.
+/// Values by the three definitions, MB/s (1e6 bytes/s); None if an access method or type is missing, and for the null backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseValues {
     /// Euro-Par 2000: all bytes / all time, patterns that missed their time weighted by U.
@@ -53,7 +52,7 @@ pub struct PartitionValue {
     pub access_mb_per_second: [Option<f64>; 3],
     /// Bytes of each access method.
     pub access_bytes: [u64; 3],
-    /// Time inside the clock of each access method.
+    /// Measured time of each access method.
     pub access_seconds: [f64; 3],
     /// The three values.
     pub values: ReleaseValues,
@@ -66,12 +65,12 @@ pub struct SystemValue {
     pub backend: String,
     /// The three values, each the maximum over the partitions.
     pub values: ReleaseValues,
-    /// Ranks of the partition that gave the maximum, in the order 0.5, 1, 2.1.
+    /// Ranks of the partition with the maximum, in the order 0.5, 1, 2.1.
     pub ranks: [Option<u64>; 3],
 }
 
-/// Scheduled and real time of one access method on one partition, and where the difference went:
-/// `real = scheduled + sync + open_close + counted + loop - unused`.
+/// Scheduled and real time of one access method on one partition, and the parts of the difference: `real = scheduled + sync + open_close +
+/// counted + loop - unused`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessTime {
     /// Backend name.
@@ -79,24 +78,24 @@ pub struct AccessTime {
     /// Ranks of the partition.
     pub ranks: u64,
     /// Access method.
-    pub access: Access,
-    /// Time of its patterns by the definition.
+    pub access: AccessMethod,
+    /// Scheduled time of its patterns by the definition.
     pub scheduled_seconds: f64,
-    /// Time inside the clock: patterns, opening and closing.
+    /// Measured time: patterns, opening and closing.
     pub real_seconds: f64,
     /// Beyond the schedule: syncs at the end of patterns.
     pub sync_seconds: f64,
-    /// Beyond the schedule: opening and closing, for which it has no time.
+    /// Beyond the schedule: opening and closing, which are not scheduled.
     pub open_close_seconds: f64,
     /// Beyond the schedule: patterns that the definition drives by counts.
     pub counted_seconds: f64,
     /// Beyond the schedule: loops driven by time, waiting for slower ranks included.
     pub loop_seconds: f64,
-    /// Scheduled and not used, by patterns that ended early.
+    /// Scheduled time not used by patterns that ended early.
     pub unused_seconds: f64,
 }
 
-/// Whether a value may be compared with that of another system.
+/// Whether a value is comparable with that of another system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Validity {
     /// Backend name.

@@ -1,15 +1,15 @@
-//! Where reads came from: storage or a cache.
+//! Sources of reads: storage or a cache.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
-use crate::frame::records::Access;
-use crate::frame::values::source::{Reading, Source};
+use crate::frame::records::AccessMethod;
+use crate::frame::values::read_source::{ReadObservation, ReadOrigin};
 use crate::frame::values::NULL_BACKEND;
 
-/// Where the bytes of one read pattern came from.
+/// Source of the bytes of one read pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadSource {
     /// Backend name.
@@ -22,19 +22,19 @@ pub struct ReadSource {
     pub pattern: u8,
     /// Bytes all ranks read.
     pub moved_bytes: u64,
-    /// Of these, bytes that came from storage; None: not known.
+    /// Of these, bytes that came from storage; None if unknown.
     pub storage_bytes: Option<u64>,
-    /// Share that did not, 0 to 1; None: not known.
+    /// Share that did not, 0 to 1; None if unknown.
     pub cache_share: Option<f64>,
-    /// True if that is a cache figure: more than 10 % (mark `c`).
+    /// True for a cache rate: more than 10 % (mark `c`).
     pub cached: bool,
 }
 
-/// The sources of all reads that moved anything, in the order of measurement.
+/// Sources of all reads that moved data, in the order of measurement.
 #[must_use]
 pub fn sources(result: &RunResult) -> Vec<ReadSource> {
     let of = |r: &PatternRecord| {
-        let Source { storage_bytes, cache_share, cached } = source(result, r);
+        let ReadOrigin { storage_bytes, cache_share, is_cached: cached } = source(result, r);
         ReadSource {
             backend: r.backend.clone(),
             ranks: r.ranks,
@@ -49,26 +49,26 @@ pub fn sources(result: &RunResult) -> Vec<ReadSource> {
     result.patterns.iter().filter(|r| has_source(r)).map(of).collect()
 }
 
-/// True for a read that moved bytes of files: the question where they came from has an answer, known or not.
+/// True for a read that moved bytes of files, whether its source is known or not.
 #[must_use]
 pub fn has_source(record: &PatternRecord) -> bool {
-    record.access == Access::Read && record.backend != NULL_BACKEND && record.moved_bytes > 0
+    record.access == AccessMethod::Read && record.backend != NULL_BACKEND && record.moved_bytes > 0
 }
 
-/// Share of the bytes read that did not come from storage, 0 to 1; None: not known, or nothing was read.
+/// Share of the bytes read that did not come from storage, 0 to 1; None if unknown, or nothing was read.
 #[must_use]
 pub fn cache_share(result: &RunResult, record: &PatternRecord) -> Option<f64> {
     source(result, record).cache_share
 }
 
-/// Bytes of a read that came from storage, at most those it moved; None: not known, or nothing was read.
+/// Bytes of a read that came from storage, at most those it moved; None if unknown, or nothing was read.
 #[must_use]
 pub fn storage_bytes(result: &RunResult, record: &PatternRecord) -> Option<u64> {
     source(result, record).storage_bytes
 }
 
-fn source(result: &RunResult, record: &PatternRecord) -> Source {
-    let reading = Reading {
+fn source(result: &RunResult, record: &PatternRecord) -> ReadOrigin {
+    let reading = ReadObservation {
         storage: &result.manifest.storage,
         evidence: &record.evidence,
         moved_bytes: record.moved_bytes,
@@ -78,7 +78,7 @@ fn source(result: &RunResult, record: &PatternRecord) -> Source {
     if has_source(record) {
         reading.source()
     } else {
-        Source::default()
+        ReadOrigin::default()
     }
 }
 
@@ -88,11 +88,11 @@ mod tests {
     use crate::b_eff_io::values::fixture::full_run;
     use crate::frame::records::{DeviceTraffic, Evidence};
 
-    /// A read of 1000 bytes: what the kernel counted, devices, bytes resident before.
+    /// A read of 1000 bytes: bytes counted by the kernel, by devices, and resident before.
     fn share(fs_type: &str, counted: Option<u64>, devices: &[u64], resident: Option<u64>) -> Option<f64> {
         let mut result = full_run();
         result.manifest.storage.fs_type = fs_type.into();
-        let mut record = result.patterns.iter().find(|p| p.access == Access::Read).unwrap().clone();
+        let mut record = result.patterns.iter().find(|p| p.access == AccessMethod::Read).unwrap().clone();
         record.moved_bytes = 1000;
         record.storage_read_bytes = counted;
         let device = |(number, &read_bytes): (usize, &u64)| DeviceTraffic {
@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(share("ext4", None, &[2000], Some(0)), Some(0.0));
         assert_eq!(share("ext4", None, &[0], Some(0)), Some(1.0));
         assert_eq!(share("ext4", None, &[], None), None);
-        assert_eq!(share("ext4", None, &[2000], None), None, "devices alone are everybody's");
-        assert_eq!(share("ext4", None, &[20], None), Some(0.98), "but nobody can have had more");
+        assert_eq!(share("ext4", None, &[2000], None), None, "device counts include other processes");
+        assert_eq!(share("ext4", None, &[20], None), Some(0.98), "but they are an upper bound");
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn direct_reads_do_not_come_from_the_page_cache() {
         let mut result = full_run();
-        let at = result.patterns.iter().position(|p| p.access == Access::Read).unwrap();
+        let at = result.patterns.iter().position(|p| p.access == AccessMethod::Read).unwrap();
         result.patterns[at].storage_read_bytes = None;
         result.patterns[at].evidence =
             Evidence { resident_before_bytes: Some(8), range_bytes: 8, ..Evidence::default() };
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn writes_and_the_null_backend_have_no_source() {
         let mut result = full_run();
-        let reads = result.patterns.iter().filter(|p| p.access == Access::Read).count();
+        let reads = result.patterns.iter().filter(|p| p.access == AccessMethod::Read).count();
         assert_eq!(sources(&result).len(), reads);
         assert!(sources(&result).iter().all(|s| s.cache_share == Some(0.0) && !s.cached));
         result.patterns.iter_mut().for_each(|p| p.backend = NULL_BACKEND.into());

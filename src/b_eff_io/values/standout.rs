@@ -1,33 +1,33 @@
-//! What stands out: factors between things that should be alike, with what explains them.
+//! Findings that stand out: factors between rates that should be equal, with their causes.
 
 use beff_statistics::bootstrap::Interval;
 
-use super::parts::{Part, Parts};
+use super::time_parts::{PartSeconds, TimePart};
 use super::totals::TypeRecords;
 use super::{cache_share, few_calls, ladder::Ladder, rate};
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
-use crate::frame::records::Access;
-use crate::frame::values::{CACHE_SHARE, NULL_BACKEND};
+use crate::b_eff_io::records::{PatternRecord, RunResult, StopReason};
+use crate::frame::records::AccessMethod;
+use crate::frame::values::{CACHED_THRESHOLD, NULL_BACKEND};
 
-/// More are not looked for.
-pub const MOST: usize = 3;
+/// Maximum number of findings.
+pub const MAX_FINDINGS: usize = 3;
 
-/// Smaller factors do not stand out: between backends and between alignments.
-const FACTOR: f64 = 2.0;
+/// Smallest reported factor between backends and between alignments.
+const MIN_FACTOR: f64 = 2.0;
 
-/// And between types, which are never quite alike.
-const FACTOR_OF_TYPES: f64 = 4.0;
+/// Smallest reported factor between types, which always differ somewhat.
+const MIN_TYPE_FACTOR: f64 = 4.0;
 
-/// A chunk is that of its aligned neighbour and this many bytes more.
+/// Difference between an unaligned chunk and its aligned neighbour.
 const ODD_BYTES: u64 = 8;
 
-/// Bytes read for each byte written, from which on that explains slow writes.
-const READ_PER_WRITTEN: f64 = 0.5;
+/// Bytes read for each byte written from which on these explain slow writes.
+const MIN_READ_PER_WRITTEN: f64 = 0.5;
 
-/// With what something slow is compared.
+/// Baseline of a comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Against {
+pub enum Baseline {
     /// The same pattern through this backend, the best.
     Backend(String),
     /// The pattern of the same type whose chunks are 8 bytes smaller, and aligned.
@@ -36,48 +36,49 @@ pub enum Against {
     Type(PatternType),
 }
 
-/// What explains it, as measured.
+/// Measured cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cause {
-    /// This part of the time has this share of the difference, 0 to 1.
-    Part(Part, f64),
-    /// So many bytes were read for each byte written.
+pub enum FindingCause {
+    /// This part of the time accounts for this share of the difference, 0 to 1.
+    Part(TimePart, f64),
+    /// Bytes read for each byte written.
     ReadToWrite(f64),
 }
 
-/// Something that stands out.
+/// A finding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The slow backend.
     pub backend: String,
     /// Access method.
-    pub access: Access,
+    pub access: AccessMethod,
     /// Pattern type, 0 to 4.
     pub pattern_type: PatternType,
     /// Chunk size of the pattern; None: the type as a whole.
     pub chunk_bytes: Option<u64>,
     /// Bytes of a call of the pattern; None: the type as a whole.
     pub call_bytes: Option<u64>,
-    /// With what it is compared.
-    pub against: Against,
-    /// How many times slower.
+    /// The baseline.
+    pub against: Baseline,
+    /// Factor by which it is slower.
     pub factor: f64,
-    /// Where the true factor is, with 95 % confidence; None: not known.
+    /// 95 % confidence interval of the factor; None if unknown.
     pub interval: Option<Interval>,
-    /// What explains it.
-    pub cause: Option<Cause>,
-    /// True if one of the two rests on few calls.
+    /// Its cause.
+    pub cause: Option<FindingCause>,
+    /// True if one of the two is based on few calls.
     pub few_calls: bool,
 }
 
-/// The most telling findings on the partition with so many ranks, the largest factors first, those that rest on few calls last.
+/// Most important findings on the partition with `ranks` ranks, largest factors first, those based on few calls last.
 #[must_use]
 pub fn findings(result: &RunResult, ladder: &Ladder, ranks: u64) -> Vec<Finding> {
-    let sound = sound(result, ranks);
-    let mut kinds = [of_backends(&sound, ladder, ranks), of_alignment(&sound), of_types(result, &sound, ranks)];
+    let sound = sound_patterns(result, ranks);
+    let mut kinds =
+        [backend_findings(&sound, ladder, ranks), alignment_findings(&sound), type_findings(result, &sound, ranks)];
     kinds.iter_mut().for_each(|found| found.sort_by(order));
     let mut chosen: Vec<Finding> = Vec::new();
-    // The first of each kind, then the others: three of one kind say less.
+    // The first of each kind, then the others: three of one kind are less informative.
     let longest = kinds.iter().map(Vec::len).max().unwrap_or(0);
     for place in 0..longest {
         for finding in kinds.iter().filter_map(|found| found.get(place)) {
@@ -85,7 +86,7 @@ pub fn findings(result: &RunResult, ladder: &Ladder, ranks: u64) -> Vec<Finding>
                 f.pattern_type == finding.pattern_type
                     && std::mem::discriminant(&f.against) == std::mem::discriminant(&finding.against)
             };
-            if chosen.len() < MOST && !chosen.iter().any(is_known) {
+            if chosen.len() < MAX_FINDINGS && !chosen.iter().any(is_known) {
                 chosen.push(finding.clone());
             }
         }
@@ -98,23 +99,25 @@ fn order(a: &Finding, b: &Finding) -> std::cmp::Ordering {
     a.few_calls.cmp(&b.few_calls).then(b.factor.total_cmp(&a.factor))
 }
 
-/// Timed patterns that came to their end, whose reads came from storage.
-fn sound(result: &RunResult, ranks: u64) -> Vec<&PatternRecord> {
-    let ended = |p: &PatternRecord| matches!(p.ended, Ended::Time | Ended::Count | Ended::Space | Ended::TimeGuard);
+/// Timed patterns that were completed and whose reads came from storage.
+fn sound_patterns(result: &RunResult, ranks: u64) -> Vec<&PatternRecord> {
+    let ended = |p: &PatternRecord| {
+        matches!(p.ended, StopReason::Time | StopReason::Count | StopReason::Space | StopReason::TimeGuard)
+    };
     let stored = |p: &PatternRecord| {
-        p.access != Access::Read || cache_share(result, p).is_some_and(|share| share <= CACHE_SHARE)
+        p.access != AccessMethod::Read || cache_share(result, p).is_some_and(|share| share <= CACHED_THRESHOLD)
     };
     let is_timed = |p: &PatternRecord| p.backend != NULL_BACKEND && p.time_units > 0 && rate(p).is_some();
     result.patterns.iter().filter(|p| p.ranks == ranks && is_timed(p) && ended(p) && stored(p)).collect()
 }
 
-/// The slowest backend of each pattern against the best.
-fn of_backends(sound: &[&PatternRecord], ladder: &Ladder, ranks: u64) -> Vec<Finding> {
+/// Compares the slowest backend of each pattern with the best.
+fn backend_findings(sound: &[&PatternRecord], ladder: &Ladder, ranks: u64) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for rung in ladder.patterns.iter().filter(|rung| rung.ranks == ranks) {
         let (Some(best), Some(ratio)) = (&rung.best, rung.ratio) else { continue };
         let factor = 1.0 / ratio.value;
-        if ratio.equal == Some(true) || !(factor.is_finite() && factor >= FACTOR) {
+        if ratio.equal == Some(true) || !(factor.is_finite() && factor >= MIN_FACTOR) {
             continue;
         }
         let of = |backend: &str| {
@@ -123,7 +126,7 @@ fn of_backends(sound: &[&PatternRecord], ladder: &Ladder, ranks: u64) -> Vec<Fin
         };
         let (Some(slow), Some(fast)) = (of(&rung.backend), of(best)) else { continue };
         let interval = ratio.interval.map(|i| Interval { low: 1.0 / i.high, high: 1.0 / i.low });
-        let finding = Finding { interval, ..finding(slow, fast, factor, Against::Backend(best.clone())) };
+        let finding = Finding { interval, ..finding(slow, fast, factor, Baseline::Backend(best.clone())) };
         let same = |f: &&mut Finding| {
             f.access == finding.access
                 && f.call_bytes == finding.call_bytes
@@ -139,8 +142,8 @@ fn of_backends(sound: &[&PatternRecord], ladder: &Ladder, ranks: u64) -> Vec<Fin
     found
 }
 
-/// Chunks that are 8 bytes longer against those that are not.
-fn of_alignment(sound: &[&PatternRecord]) -> Vec<Finding> {
+/// Compares chunks that are 8 bytes longer with aligned ones.
+fn alignment_findings(sound: &[&PatternRecord]) -> Vec<Finding> {
     let mut found = Vec::new();
     for &slow in sound {
         let is_aligned = |p: &&&PatternRecord| {
@@ -151,29 +154,29 @@ fn of_alignment(sound: &[&PatternRecord]) -> Vec<Finding> {
         let Some(&fast) = sound.iter().filter(is_aligned).min_by_key(of_call) else { continue };
         let Some((slow_rate, fast_rate)) = rate(slow).zip(rate(fast)) else { continue };
         let factor = fast_rate / slow_rate;
-        if factor.is_finite() && factor >= FACTOR {
-            found.push(finding(slow, fast, factor, Against::Aligned));
+        if factor.is_finite() && factor >= MIN_FACTOR {
+            found.push(finding(slow, fast, factor, Baseline::Aligned));
         }
     }
     found
 }
 
-/// Each type against the fastest one of the same backend and access method.
-fn of_types(result: &RunResult, sound: &[&PatternRecord], ranks: u64) -> Vec<Finding> {
+/// Compares each type with the fastest of the same backend and access method.
+fn type_findings(result: &RunResult, sound: &[&PatternRecord], ranks: u64) -> Vec<Finding> {
     let mut found = Vec::new();
     for backend in result.config.backends.iter().filter(|backend| *backend != NULL_BACKEND) {
-        for access in Access::ALL {
-            let sides: Vec<(PatternType, Side)> = PatternType::ALL
+        for access in AccessMethod::ALL {
+            let sides: Vec<(PatternType, SideTotals)> = PatternType::ALL
                 .into_iter()
                 .filter_map(|t| {
                     let records = TypeRecords::of(result, backend, ranks, access, t);
-                    Some((t, of_type(&records, sound)?))
+                    Some((t, sound_type(&records, sound)?))
                 })
                 .collect();
             let Some((best, fast)) = sides.iter().max_by(|a, b| a.1.rate().total_cmp(&b.1.rate())) else { continue };
             for (pattern_type, slow) in &sides {
                 let factor = fast.rate() / slow.rate();
-                if !(factor.is_finite() && factor >= FACTOR_OF_TYPES) {
+                if !(factor.is_finite() && factor >= MIN_TYPE_FACTOR) {
                     continue;
                 }
                 found.push(Finding {
@@ -182,7 +185,7 @@ fn of_types(result: &RunResult, sound: &[&PatternRecord], ranks: u64) -> Vec<Fin
                     pattern_type: *pattern_type,
                     chunk_bytes: None,
                     call_bytes: None,
-                    against: Against::Type(*best),
+                    against: Baseline::Type(*best),
                     factor,
                     interval: None,
                     cause: slow.cause(fast),
@@ -194,21 +197,21 @@ fn of_types(result: &RunResult, sound: &[&PatternRecord], ranks: u64) -> Vec<Fin
     found
 }
 
-/// A type of which all patterns are sound.
-fn of_type(records: &TypeRecords<'_>, sound: &[&PatternRecord]) -> Option<Side> {
+/// Totals of a type if all its patterns are sound.
+fn sound_type(records: &TypeRecords<'_>, sound: &[&PatternRecord]) -> Option<SideTotals> {
     let is_sound = |p: &&PatternRecord| p.time_units == 0 || sound.iter().any(|s| std::ptr::eq(*s, *p));
     if records.patterns.is_empty() || !records.patterns.iter().all(is_sound) {
         return None;
     }
-    let mut side = Side::default();
+    let mut side = SideTotals::default();
     records.patterns.iter().for_each(|p| side.add(p));
     records.files.iter().for_each(|file| side.parts.add_files(file));
     side.rate().is_finite().then_some(side)
 }
 
-fn finding(slow: &PatternRecord, fast: &PatternRecord, factor: f64, against: Against) -> Finding {
+fn finding(slow: &PatternRecord, fast: &PatternRecord, factor: f64, against: Baseline) -> Finding {
     let [slow_side, fast_side] = [slow, fast].map(|p| {
-        let mut side = Side::default();
+        let mut side = SideTotals::default();
         side.add(p);
         side
     });
@@ -226,26 +229,24 @@ fn finding(slow: &PatternRecord, fast: &PatternRecord, factor: f64, against: Aga
     }
 }
 
-/// One of the two that are compared.
 #[derive(Clone, Debug, Default)]
-struct Side {
+struct SideTotals {
     bytes: u64,
-    parts: Parts,
-    /// Of writes: bytes that were read meanwhile, by calls or from storage, whichever is more.
+    parts: PartSeconds,
+    /// For writes: bytes that were read meanwhile, by calls or from storage, whichever is more.
     read_bytes: u64,
 }
 
-impl Side {
+impl SideTotals {
     fn add(&mut self, p: &PatternRecord) {
         self.bytes = self.bytes.saturating_add(p.moved_bytes);
         self.parts.add_pattern(&p.intervals);
-        if p.access != Access::Read {
+        if p.access != AccessMethod::Read {
             let read = p.call_read_bytes.unwrap_or(0).max(p.storage_read_bytes.unwrap_or(0));
             self.read_bytes = self.read_bytes.saturating_add(read);
         }
     }
 
-    /// Bytes per second.
     fn rate(&self) -> f64 {
         self.bytes as f64 / self.parts.seconds()
     }
@@ -254,33 +255,33 @@ impl Side {
         self.read_bytes as f64 / self.bytes as f64
     }
 
-    /// What it has that the fast one has not: reading in order to write, else the part of the time with most of the difference.
-    fn cause(&self, fast: &Self) -> Option<Cause> {
-        if self.read_per_written() >= READ_PER_WRITTEN && fast.read_per_written() < READ_PER_WRITTEN / 2.0 {
-            return Some(Cause::ReadToWrite(self.read_per_written()));
+    /// Cause of the difference to the fast side: read-modify-write, else the part of the time with most of the difference.
+    fn cause(&self, fast: &Self) -> Option<FindingCause> {
+        if self.read_per_written() >= MIN_READ_PER_WRITTEN && fast.read_per_written() < MIN_READ_PER_WRITTEN / 2.0 {
+            return Some(FindingCause::ReadToWrite(self.read_per_written()));
         }
-        let lost = |part: Part| self.parts.of(part) / self.bytes as f64 - fast.parts.of(part) / fast.bytes as f64;
+        let lost = |part: TimePart| self.parts.of(part) / self.bytes as f64 - fast.parts.of(part) / fast.bytes as f64;
         let whole = self.parts.seconds() / self.bytes as f64 - fast.parts.seconds() / fast.bytes as f64;
-        let part = Part::ALL.into_iter().max_by(|a, b| lost(*a).total_cmp(&lost(*b)))?;
+        let part = TimePart::ALL.into_iter().max_by(|a, b| lost(*a).total_cmp(&lost(*b)))?;
         let share = lost(part) / whole;
-        share.is_finite().then(|| Cause::Part(part, share.clamp(0.0, 1.0)))
+        share.is_finite().then(|| FindingCause::Part(part, share.clamp(0.0, 1.0)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::b_eff_io::values::fixture::{edit, full_run};
+    use crate::b_eff_io::values::fixture::{edit_pattern, full_run};
 
     fn of(result: &RunResult) -> Vec<Finding> {
         findings(result, &crate::b_eff_io::values::compare_backends(result), 4)
     }
 
-    /// From storage, or the reads say nothing of it.
+    /// Reads from storage.
     fn run() -> RunResult {
         let mut result = full_run();
         for p in &mut result.patterns {
-            p.storage_read_bytes = (p.access == Access::Read).then_some(p.moved_bytes);
+            p.storage_read_bytes = (p.access == AccessMethod::Read).then_some(p.moved_bytes);
         }
         result
     }
@@ -295,7 +296,7 @@ mod tests {
     }
 
     fn of_chunks(result: &RunResult) -> Vec<Finding> {
-        of(result).into_iter().filter(|f| f.against == Against::Aligned).collect()
+        of(result).into_iter().filter(|f| f.against == Baseline::Aligned).collect()
     }
 
     #[test]
@@ -307,22 +308,25 @@ mod tests {
             .find(|p| p.pattern_type == PatternType::SegmentedCollective && p.chunk_bytes == 1032)
             .unwrap()
             .pattern;
-        edit(&mut result, 4, Access::Rewrite, pattern, |p| slower(p, 40.0));
+        edit_pattern(&mut result, 4, AccessMethod::Rewrite, pattern, |p| slower(p, 40.0));
         let found = of_chunks(&result);
         assert_eq!(found.len(), 1, "{found:?}");
         let first = &found[0];
         assert_eq!(
             (first.access, first.pattern_type, first.chunk_bytes),
-            (Access::Rewrite, PatternType::SegmentedCollective, Some(1032))
+            (AccessMethod::Rewrite, PatternType::SegmentedCollective, Some(1032))
         );
         assert!((first.factor / 40.0 - 1.0).abs() < 0.05, "{first:?}");
-        assert!(matches!(first.cause, Some(Cause::Part(Part::Transfer, share)) if share > 0.95), "{first:?}");
-        // Bytes that were read to write explain more than a part of the time.
-        edit(&mut result, 4, Access::Rewrite, pattern, |p| p.call_read_bytes = Some(3 * p.moved_bytes));
-        assert_eq!(of_chunks(&result)[0].cause, Some(Cause::ReadToWrite(3.0)));
-        edit(&mut result, 4, Access::Rewrite, pattern, |p| p.calls = 1);
+        assert!(
+            matches!(first.cause, Some(FindingCause::Part(TimePart::Transfer, share)) if share > 0.95),
+            "{first:?}"
+        );
+        // Bytes read in order to write take precedence over a part of the time.
+        edit_pattern(&mut result, 4, AccessMethod::Rewrite, pattern, |p| p.call_read_bytes = Some(3 * p.moved_bytes));
+        assert_eq!(of_chunks(&result)[0].cause, Some(FindingCause::ReadToWrite(3.0)));
+        edit_pattern(&mut result, 4, AccessMethod::Rewrite, pattern, |p| p.calls = 1);
         assert!(of_chunks(&result)[0].few_calls);
-        edit(&mut result, 4, Access::Rewrite, pattern, |p| p.ended = Ended::Error);
+        edit_pattern(&mut result, 4, AccessMethod::Rewrite, pattern, |p| p.ended = StopReason::Error);
         assert_eq!(of(&result), []);
     }
 
@@ -335,23 +339,25 @@ mod tests {
             .find(|p| p.pattern_type == PatternType::SegmentedCollective && p.chunk_bytes == 1032)
             .unwrap()
             .pattern;
-        edit(&mut result, 4, Access::Read, pattern, |p| slower(p, 40.0));
+        edit_pattern(&mut result, 4, AccessMethod::Read, pattern, |p| slower(p, 40.0));
         assert_eq!(of_chunks(&result).len(), 1);
-        edit(&mut result, 4, Access::Read, pattern, |p| p.storage_read_bytes = Some(0));
+        edit_pattern(&mut result, 4, AccessMethod::Read, pattern, |p| p.storage_read_bytes = Some(0));
         assert_eq!(of(&result), []);
     }
 
     #[test]
     fn a_slow_type_is_compared_with_the_fastest() {
         let mut result = run();
-        for p in
-            result.patterns.iter_mut().filter(|p| p.pattern_type == PatternType::Shared && p.access == Access::Write)
+        for p in result
+            .patterns
+            .iter_mut()
+            .filter(|p| p.pattern_type == PatternType::Shared && p.access == AccessMethod::Write)
         {
             p.intervals.sync_seconds += 9.0 * p.seconds();
         }
         let found = of(&result);
         assert_eq!((found.len(), found[0].pattern_type, found[0].chunk_bytes), (1, PatternType::Shared, None));
-        assert!(matches!(found[0].against, Against::Type(t) if t != PatternType::Shared));
-        assert!(matches!(found[0].cause, Some(Cause::Part(Part::Sync, share)) if share > 0.9), "{found:?}");
+        assert!(matches!(found[0].against, Baseline::Type(t) if t != PatternType::Shared));
+        assert!(matches!(found[0].cause, Some(FindingCause::Part(TimePart::Sync, share)) if share > 0.9), "{found:?}");
     }
 }

@@ -1,25 +1,25 @@
-//! Scheduled against real time of each access method, and where the difference went.
+//! Scheduled and real time of each access method, and the parts of the difference.
 
-use super::totals::{backends_and_partitions, Index};
+use super::totals::{backends_and_partitions, TypeRecordIndex};
 use super::AccessTime;
 use crate::b_eff_io::plan::schedule::repeats_counts;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 
-/// One for each backend, partition and access method of which anything was recorded.
-pub(super) fn times<'a>(result: &'a RunResult, index: &Index<'a>) -> Vec<AccessTime> {
+/// Entry for each backend, partition and access method with records.
+pub(super) fn times<'a>(result: &'a RunResult, index: &TypeRecordIndex<'a>) -> Vec<AccessTime> {
     let mut all = Vec::new();
     for (backend, ranks) in backends_and_partitions(result) {
-        all.extend(Access::ALL.iter().filter_map(|&access| time(result, index, (backend, ranks), access)));
+        all.extend(AccessMethod::ALL.iter().filter_map(|&access| access_time(result, index, (backend, ranks), access)));
     }
     all
 }
 
-fn time<'a>(
+fn access_time<'a>(
     result: &RunResult,
-    index: &Index<'a>,
+    index: &TypeRecordIndex<'a>,
     (backend, ranks): (&'a str, u64),
-    access: Access,
+    access: AccessMethod,
 ) -> Option<AccessTime> {
     let mut sum = AccessTime {
         backend: backend.to_owned(),
@@ -40,14 +40,14 @@ fn time<'a>(
         sum.open_close_seconds += records.file_seconds();
         sum.real_seconds += records.seconds();
         for p in records.patterns {
-            add(&mut sum, p, is_counted(result, p));
+            add_pattern(&mut sum, p, is_counted(result, p));
         }
     }
     (patterns > 0).then_some(sum)
 }
 
-/// The sync comes at the end of a pattern: what went beyond the schedule was sync first, then whatever drove the loop.
-fn add(sum: &mut AccessTime, p: &PatternRecord, counted: bool) {
+/// The sync is at the end of a pattern: time beyond the schedule is sync first, then that of the loop.
+fn add_pattern(sum: &mut AccessTime, p: &PatternRecord, counted: bool) {
     sum.scheduled_seconds += p.scheduled_seconds;
     let beyond = p.seconds() - p.scheduled_seconds;
     if beyond < 0.0 {
@@ -63,13 +63,13 @@ fn add(sum: &mut AccessTime, p: &PatternRecord, counted: bool) {
     }
 }
 
-/// True if the definition gives the number of calls, not the time: warm-up and fill-up, the first write of segments, and
-/// with release 2.1 every rewrite and read.
+/// True if the definition determines the number of calls, not the time: warm-up and fill-up, the first write of segments, and with release
+/// 2.1 every rewrite and read.
 fn is_counted(result: &RunResult, p: &PatternRecord) -> bool {
     match p.access {
         _ if p.time_units == 0 => true,
-        Access::Write => p.pattern_type.has_segments(),
-        Access::Rewrite | Access::Read => repeats_counts(result.config.release),
+        AccessMethod::Write => p.pattern_type.has_segments(),
+        AccessMethod::Rewrite | AccessMethod::Read => repeats_counts(result.config.release),
     }
 }
 
@@ -77,21 +77,21 @@ fn is_counted(result: &RunResult, p: &PatternRecord) -> bool {
 mod tests {
     use super::*;
     use crate::b_eff_io::config::Release;
-    use crate::b_eff_io::values::fixture::{edit, full_run};
+    use crate::b_eff_io::values::fixture::{edit_pattern, full_run};
 
-    fn of(result: &RunResult, access: Access) -> AccessTime {
-        times(result, &Index::new(result)).into_iter().find(|t| t.ranks == 4 && t.access == access).unwrap()
+    fn of(result: &RunResult, access: AccessMethod) -> AccessTime {
+        times(result, &TypeRecordIndex::new(result)).into_iter().find(|t| t.ranks == 4 && t.access == access).unwrap()
     }
 
-    /// What a change of the run adds to (sync, open and close, counted, loop, unused), in whole seconds.
-    fn added(release: Release, access: Access, pattern: u8, change: fn(&mut PatternRecord)) -> [f64; 5] {
+    /// Seconds that a change of the run adds to (sync, open and close, counted, loop, unused), rounded.
+    fn added(release: Release, access: AccessMethod, pattern: u8, change: fn(&mut PatternRecord)) -> [f64; 5] {
         let mut result = full_run();
         result.config.release = release;
         let parts = |t: &AccessTime| {
             [t.sync_seconds, t.open_close_seconds, t.counted_seconds, t.loop_seconds, t.unused_seconds]
         };
         let before = parts(&of(&result, access));
-        edit(&mut result, 4, access, pattern, change);
+        edit_pattern(&mut result, 4, access, pattern, change);
         let after = parts(&of(&result, access));
         std::array::from_fn(|i| (after[i] - before[i]).round())
     }
@@ -105,9 +105,9 @@ mod tests {
             p.intervals.transfer_seconds -= 4.0;
             p.intervals.sync_seconds += 7.0;
         };
-        let (write, read) = (Access::Write, Access::Read);
+        let (write, read) = (AccessMethod::Write, AccessMethod::Read);
         assert_eq!(added(Release::R1, write, 10, sync), [7.0, 0.0, 0.0, 0.0, 0.0]);
-        assert_eq!(added(Release::R1, write, 10, mostly_sync), [3.0, 0.0, 0.0, 0.0, 0.0], "no more than is beyond");
+        assert_eq!(added(Release::R1, write, 10, mostly_sync), [3.0, 0.0, 0.0, 0.0, 0.0], "at most the excess");
         assert_eq!(added(Release::R1, write, 10, transfer), [0.0, 0.0, 0.0, 7.0, 0.0]);
         assert_eq!(added(Release::R1, write, 27, transfer), [0.0, 0.0, 7.0, 0.0, 0.0], "segments go by counts");
         assert_eq!(added(Release::R1, write, 9, transfer), [0.0, 0.0, 7.0, 0.0, 0.0], "so does the warm-up");
@@ -119,15 +119,15 @@ mod tests {
     #[test]
     fn the_parts_add_up() {
         let mut result = full_run();
-        edit(&mut result, 4, Access::Write, 3, |p| p.intervals.sync_seconds = 50.0);
-        edit(&mut result, 4, Access::Write, 27, |p| p.intervals.transfer_seconds *= 3.0);
-        edit(&mut result, 4, Access::Write, 20, |p| p.intervals.transfer_seconds /= 3.0);
-        for t in times(&result, &Index::new(&result)) {
+        edit_pattern(&mut result, 4, AccessMethod::Write, 3, |p| p.intervals.sync_seconds = 50.0);
+        edit_pattern(&mut result, 4, AccessMethod::Write, 27, |p| p.intervals.transfer_seconds *= 3.0);
+        edit_pattern(&mut result, 4, AccessMethod::Write, 20, |p| p.intervals.transfer_seconds /= 3.0);
+        for t in times(&result, &TypeRecordIndex::new(&result)) {
             let beyond = t.sync_seconds + t.open_close_seconds + t.counted_seconds + t.loop_seconds - t.unused_seconds;
             assert!((t.real_seconds - t.scheduled_seconds - beyond).abs() < 1e-6, "{t:?}");
         }
-        assert_eq!(times(&result, &Index::new(&result)).len(), 2 * 3);
+        assert_eq!(times(&result, &TypeRecordIndex::new(&result)).len(), 2 * 3);
         result.patterns.clear();
-        assert_eq!(times(&result, &Index::new(&result)), []);
+        assert_eq!(times(&result, &TypeRecordIndex::new(&result)), []);
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::averages::{access_average, counted, release_1, release_2_1};
+use super::averages::{access_average, release_0_5_contribution, release_1, release_2_1};
 use super::{PartitionValue, ReleaseValues, SystemValue, TypeValue};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, MIN_M_PART_BYTES};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::Role;
-use crate::b_eff_io::records::{Ended, PatternRecord, RunResult, TypeRecord};
-use crate::frame::records::Access;
+use crate::b_eff_io::records::{PatternRecord, RunResult, StopReason, TypeRecord};
+use crate::frame::records::AccessMethod;
 use crate::frame::units::mb_per_second;
 use crate::frame::values::NULL_BACKEND;
 
@@ -20,13 +20,13 @@ pub(super) struct TypeRecords<'a> {
     pub(super) files: Vec<&'a TypeRecord>,
 }
 
-/// All records of a run by their places: a run of many partitions is passed over once, not once for each of them.
-pub(super) struct Index<'a>(HashMap<(&'a str, u64, Access, PatternType), TypeRecords<'a>>);
+/// Index of the records of a run by type, access method, partition and backend, built in one pass.
+pub(super) struct TypeRecordIndex<'a>(HashMap<(&'a str, u64, AccessMethod, PatternType), TypeRecords<'a>>);
 
-impl<'a> Index<'a> {
+impl<'a> TypeRecordIndex<'a> {
     pub(super) fn new(result: &'a RunResult) -> Self {
         let mut places: HashMap<_, TypeRecords<'a>> = HashMap::new();
-        // Those of a place follow each other: it is looked for once.
+        // Records with the same key are consecutive: one look-up for all of them.
         let same = |a: &PatternRecord, b: &PatternRecord| {
             (a.ranks, a.access, a.pattern_type) == (b.ranks, b.access, b.pattern_type) && a.backend == b.backend
         };
@@ -42,14 +42,13 @@ impl<'a> Index<'a> {
         Self(places)
     }
 
-    /// As [`TypeRecords::of`].
-    pub(super) fn of(&self, backend: &'a str, ranks: u64, access: Access, t: PatternType) -> TypeRecords<'a> {
+    pub(super) fn of(&self, backend: &'a str, ranks: u64, access: AccessMethod, t: PatternType) -> TypeRecords<'a> {
         self.0.get(&(backend, ranks, access, t)).cloned().unwrap_or_else(TypeRecords::empty)
     }
 }
 
 impl<'a> TypeRecords<'a> {
-    pub(super) fn of(result: &'a RunResult, backend: &str, ranks: u64, access: Access, t: PatternType) -> Self {
+    pub(super) fn of(result: &'a RunResult, backend: &str, ranks: u64, access: AccessMethod, t: PatternType) -> Self {
         let patterns = result
             .patterns
             .iter()
@@ -78,44 +77,44 @@ impl<'a> TypeRecords<'a> {
     }
 
     /// Bytes and seconds by the definition of release 0.5.
-    fn counted(&self) -> (f64, f64) {
+    fn release_0_5_contribution(&self) -> (f64, f64) {
         let parts = self.patterns.iter().map(|p| {
             let scheduled = if p.time_units > 0 { p.scheduled_seconds } else { 0.0 };
-            counted(p.moved_bytes, p.seconds(), scheduled)
+            release_0_5_contribution(p.moved_bytes, p.seconds(), scheduled)
         });
         parts.fold((0.0, self.file_seconds()), |(b, s), (bytes, seconds)| (b + bytes, s + seconds))
     }
 
-    /// Every pattern ran to its end and the file was closed.
+    /// True if every pattern was completed and the file was closed.
     fn is_complete(&self, t: PatternType) -> bool {
         let specs = patterns(MIN_M_PART_BYTES);
         !self.files.is_empty()
             && of_type(&specs, t).iter().all(|spec| {
                 let record = self.patterns.iter().find(|p| p.pattern == spec.number);
                 match spec.role {
-                    // There is none if the segment has its full size without it.
-                    Role::FillUp => record.is_none_or(|p| is_empty_fill_up(p) || ran_to_its_end(p)),
-                    Role::WarmUp | Role::Timed => record.is_some_and(|p| ran_to_its_end(p)),
+                    // None exists if the segment has its full size without it.
+                    Role::FillUp => record.is_none_or(|p| is_empty_fill_up(p) || is_finished(p)),
+                    Role::WarmUp | Role::Timed => record.is_some_and(|p| is_finished(p)),
                 }
             })
     }
 }
 
-fn ran_to_its_end(p: &PatternRecord) -> bool {
-    p.calls > 0 && p.was_run() && !matches!(p.ended, Ended::Error | Ended::Interrupted)
+fn is_finished(p: &PatternRecord) -> bool {
+    p.calls > 0 && p.was_run() && !matches!(p.ended, StopReason::Error | StopReason::Interrupted)
 }
 
-/// A fill-up that has nothing to fill: there is nothing to run and nothing is missing.
+/// True for a fill-up with nothing to fill: it does not run and is not missing.
 pub(super) fn is_empty_fill_up(p: &PatternRecord) -> bool {
     matches!(p.pattern, 33 | 42) && p.call_bytes == 0
 }
 
 /// One value for each backend, partition, access and type that is part of the run.
-pub(super) fn types(result: &RunResult, index: &Index<'_>) -> Vec<TypeValue> {
+pub(super) fn types(result: &RunResult, index: &TypeRecordIndex<'_>) -> Vec<TypeValue> {
     let mut values = Vec::new();
     for (backend, ranks) in backends_and_partitions(result) {
-        for access in Access::ALL {
-            let done = |t: PatternType| access != Access::Rewrite || is_rewritten(result.config.full_rewrite, t);
+        for access in AccessMethod::ALL {
+            let done = |t: PatternType| access != AccessMethod::Rewrite || is_rewritten(result.config.full_rewrite, t);
             for &pattern_type in result.config.types.iter().filter(|&&t| done(t)) {
                 let records = index.of(backend, ranks, access, pattern_type);
                 let (moved_bytes, seconds) = (records.bytes(), records.seconds());
@@ -135,14 +134,14 @@ pub(super) fn types(result: &RunResult, index: &Index<'_>) -> Vec<TypeValue> {
     values
 }
 
-/// In the order backend, partition.
+/// Returns all pairs, in the order backend, partition.
 pub(super) fn backends_and_partitions(result: &RunResult) -> impl Iterator<Item = (&str, u64)> {
     let partitions = &result.partitions;
     result.config.backends.iter().flat_map(move |backend| partitions.iter().map(move |p| (backend.as_str(), p.ranks)))
 }
 
 /// One value for each backend and partition.
-pub(super) fn partitions(result: &RunResult, index: &Index<'_>, types: &[TypeValue]) -> Vec<PartitionValue> {
+pub(super) fn partitions(result: &RunResult, index: &TypeRecordIndex<'_>, types: &[TypeValue]) -> Vec<PartitionValue> {
     let mut own: HashMap<(&str, u64), Vec<&TypeValue>> = HashMap::new();
     types.iter().for_each(|v| own.entry((&v.backend, v.ranks)).or_default().push(v));
     let of = |place| own.get(&place).map_or(&[][..], Vec::as_slice);
@@ -151,17 +150,17 @@ pub(super) fn partitions(result: &RunResult, index: &Index<'_>, types: &[TypeVal
 
 fn partition<'a>(
     result: &'a RunResult,
-    index: &Index<'a>,
+    index: &TypeRecordIndex<'a>,
     types: &[&TypeValue],
     (backend, ranks): (&'a str, u64),
 ) -> PartitionValue {
     let of_access = |access| move |v: &&&TypeValue| v.access == access;
-    let complete = |access: Access, t: PatternType| {
+    let complete = |access: AccessMethod, t: PatternType| {
         types.iter().find(|v| v.access == access && v.pattern_type == t && v.complete).and_then(|v| v.mb_per_second)
     };
-    let mut rates = Access::ALL.map(|access| PatternType::ALL.map(|t| complete(access, t)));
+    let mut rates = AccessMethod::ALL.map(|access| PatternType::ALL.map(|t| complete(access, t)));
     if backend == NULL_BACKEND {
-        // Rates of moving nothing: averages of them would pass for results.
+        // Rates of moving nothing: averages of them would be mistaken for results.
         rates = [[None; PatternType::COUNT]; 3];
     }
     let averages = rates.map(access_average);
@@ -170,9 +169,9 @@ fn partition<'a>(
         backend: backend.to_owned(),
         ranks,
         access_mb_per_second: averages,
-        access_bytes: Access::ALL
+        access_bytes: AccessMethod::ALL
             .map(|a| types.iter().filter(of_access(a)).map(|v| v.moved_bytes).fold(0, u64::saturating_add)),
-        access_seconds: Access::ALL.map(|a| types.iter().filter(of_access(a)).map(|v| v.seconds).sum()),
+        access_seconds: AccessMethod::ALL.map(|a| types.iter().filter(of_access(a)).map(|v| v.seconds).sum()),
         values: ReleaseValues {
             release_0_5: all_measured.then(|| release_0_5(result, index, backend, ranks)).flatten(),
             release_1: release_1(averages[0], averages[1], averages[2]),
@@ -182,11 +181,11 @@ fn partition<'a>(
 }
 
 /// All bytes / all time of a partition.
-fn release_0_5<'a>(result: &RunResult, index: &Index<'a>, backend: &'a str, ranks: u64) -> Option<f64> {
+fn release_0_5<'a>(result: &RunResult, index: &TypeRecordIndex<'a>, backend: &'a str, ranks: u64) -> Option<f64> {
     let mut sum = (0.0, 0.0);
-    for access in Access::ALL {
+    for access in AccessMethod::ALL {
         for &t in &result.config.types {
-            let (bytes, seconds) = index.of(backend, ranks, access, t).counted();
+            let (bytes, seconds) = index.of(backend, ranks, access, t).release_0_5_contribution();
             sum = (sum.0 + bytes, sum.1 + seconds);
         }
     }
@@ -214,10 +213,10 @@ pub(super) fn systems(result: &RunResult, partitions: &[PartitionValue]) -> Vec<
 #[cfg(test)]
 mod tests {
     use crate::b_eff_io::pattern_type::PatternType;
-    use crate::b_eff_io::records::Ended;
+    use crate::b_eff_io::records::StopReason;
     use crate::b_eff_io::values::derive;
-    use crate::b_eff_io::values::fixture::{edit, full_run};
-    use crate::frame::records::Access;
+    use crate::b_eff_io::values::fixture::{edit_pattern, full_run};
+    use crate::frame::records::AccessMethod;
 
     #[test]
     fn equal_rates_give_equal_values_by_every_definition() {
@@ -253,16 +252,16 @@ mod tests {
         let t = d
             .types
             .iter()
-            .find(|t| t.ranks == 4 && t.access == Access::Read && t.pattern_type == PatternType::Separate)
+            .find(|t| t.ranks == 4 && t.access == AccessMethod::Read && t.pattern_type == PatternType::Separate)
             .unwrap();
         let patterns = result.patterns.iter();
-        let own =
-            patterns.filter(|p| p.ranks == 4 && p.access == Access::Read && p.pattern_type == PatternType::Separate);
+        let own = patterns
+            .filter(|p| p.ranks == 4 && p.access == AccessMethod::Read && p.pattern_type == PatternType::Separate);
         let seconds: f64 = own.map(|p| p.seconds()).sum();
         let file = result
             .types
             .iter()
-            .find(|f| f.ranks == 4 && f.access == Access::Read && f.pattern_type == PatternType::Separate);
+            .find(|f| f.ranks == 4 && f.access == AccessMethod::Read && f.pattern_type == PatternType::Separate);
         let file = file.unwrap();
         assert!((t.seconds - seconds - file.open_seconds - file.close_seconds).abs() < 1e-9);
         assert_eq!(t.mb_per_second, Some(t.moved_bytes as f64 / t.seconds / 1e6));
@@ -272,8 +271,8 @@ mod tests {
     fn without_full_rewrite_only_release_2_1_has_a_value() {
         let mut result = full_run();
         result.config.full_rewrite = false;
-        result.patterns.retain(|p| p.access != Access::Rewrite || p.pattern_type == PatternType::Scatter);
-        result.types.retain(|p| p.access != Access::Rewrite || p.pattern_type == PatternType::Scatter);
+        result.patterns.retain(|p| p.access != AccessMethod::Rewrite || p.pattern_type == PatternType::Scatter);
+        result.types.retain(|p| p.access != AccessMethod::Rewrite || p.pattern_type == PatternType::Scatter);
         let values = derive(&result).systems[0].values;
         assert_eq!((values.release_0_5, values.release_1), (None, None));
         assert!(values.release_2_1.unwrap() > 190.0);
@@ -281,14 +280,14 @@ mod tests {
 
     #[test]
     fn incomplete_types_are_shown_but_not_averaged() {
-        for ended in [Ended::NotRun("direct".into()), Ended::Interrupted, Ended::Error] {
+        for ended in [StopReason::NotRun("direct".into()), StopReason::Interrupted, StopReason::Error] {
             let mut result = full_run();
-            edit(&mut result, 4, Access::Read, 12, |p| p.ended = ended.clone());
+            edit_pattern(&mut result, 4, AccessMethod::Read, 12, |p| p.ended = ended.clone());
             let d = derive(&result);
             let t = d
                 .types
                 .iter()
-                .find(|t| t.ranks == 4 && t.access == Access::Read && t.pattern_type == PatternType::Shared)
+                .find(|t| t.ranks == 4 && t.access == AccessMethod::Read && t.pattern_type == PatternType::Shared)
                 .unwrap();
             assert!(!t.complete && t.mb_per_second.is_some());
             assert_eq!(d.partitions[1].access_mb_per_second[2], None);
@@ -327,10 +326,10 @@ mod tests {
         let mut result = full_run();
         let undisturbed = derive(&result).partitions[1].values.release_0_5.unwrap();
         // The same bytes in ten times the time, then five times as much of both.
-        edit(&mut result, 4, Access::Read, 13, |p| p.intervals.transfer_seconds *= 10.0);
+        edit_pattern(&mut result, 4, AccessMethod::Read, 13, |p| p.intervals.transfer_seconds *= 10.0);
         let slow = derive(&result).partitions[1].values.release_0_5.unwrap();
-        edit(&mut result, 4, Access::Read, 13, |p| p.moved_bytes *= 5);
-        edit(&mut result, 4, Access::Read, 13, |p| p.intervals.transfer_seconds *= 5.0);
+        edit_pattern(&mut result, 4, AccessMethod::Read, 13, |p| p.moved_bytes *= 5);
+        edit_pattern(&mut result, 4, AccessMethod::Read, 13, |p| p.intervals.transfer_seconds *= 5.0);
         let slower = derive(&result).partitions[1].values.release_0_5.unwrap();
         assert!(slow < undisturbed && (slow - slower).abs() < 1e-6, "{undisturbed} {slow} {slower}");
     }

@@ -1,27 +1,26 @@
-//! Whether a value may be compared with that of another system.
+//! Validity: whether a value is comparable with that of another system.
 //!
-//! A value is one of a release only if the run went by the schedule and the rules of that release; docs/results.md has
-//! the table of what breaks which. Ours come on top for all of them: what was measured must be the definition, whole,
-//! through MPI-IO and with correct data. Other backends give values to compare with, never a b_eff_io. More ranks than
-//! cores is a warning, no condition.
+//! A value is one of a release only if the run obeyed the schedule and the rules of that release; docs/results.md lists the rules. Further
+//! criteria apply to all releases: the whole definition was measured, through MPI-IO and with correct data. Other backends give values for
+//! comparison, never a b_eff_io. More ranks than cores is a warning, not a criterion.
 
 use std::collections::{HashMap, HashSet};
 
-use super::debt::short_of_time;
+use super::deducted_time::short_of_time;
 use super::{PartitionValue, TypeValue, Validity};
-use crate::b_eff_io::config::{Buffers, Partitions, Release, RepeatPolicy, Verify};
+use crate::b_eff_io::config::{BufferPolicy, Partitions, Release, RepeatPolicy, Verify};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_defined_bytes, M_PART_DEVIATION};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::schedule::{repeats_counts, TIME_SHARE};
-use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult};
+use crate::b_eff_io::records::{PartitionRecord, PatternRecord, RunResult, StopReason};
 use crate::frame::config::CachePolicy;
-use crate::frame::records::{Access, Outcome};
+use crate::frame::records::{AccessMethod, RunOutcome};
 use crate::frame::units::{format_seconds, format_size, MIB};
 use crate::frame::values::{memory_of_hosts, Criterion, MPI_IO};
 
-/// Names shown before "and n more".
+/// Number of names listed before "and n more".
 const NAMES_SHOWN: usize = 5;
 
 /// One judgement for each backend and release.
@@ -32,7 +31,7 @@ pub(super) fn validity(result: &RunResult, types: &[TypeValue], partitions: &[Pa
     for backend in &result.config.backends {
         let own: Vec<&PatternRecord> = result.patterns.iter().filter(|p| p.backend == *backend).collect();
         for release in [Release::R0_5, Release::R1, Release::R2_1] {
-            let judge = Judge { result, own: &own, whole: &whole, partitions, backend, release };
+            let judge = ValidityCheck { result, own: &own, complete_types: &whole, partitions, backend, release };
             let criteria = judge.criteria();
             let valid = criteria.iter().all(|c| c.met);
             all.push(Validity { backend: backend.clone(), release, valid, criteria });
@@ -41,18 +40,18 @@ pub(super) fn validity(result: &RunResult, types: &[TypeValue], partitions: &[Pa
     all
 }
 
-struct Judge<'a> {
+struct ValidityCheck<'a> {
     result: &'a RunResult,
     /// The patterns of the backend.
     own: &'a [&'a PatternRecord],
-    /// Types of which everything was measured: backend, ranks, access method, type.
-    whole: &'a HashSet<(&'a str, u64, Access, PatternType)>,
+    /// Backend, ranks, access method, type.
+    complete_types: &'a HashSet<(&'a str, u64, AccessMethod, PatternType)>,
     partitions: &'a [PartitionValue],
     backend: &'a str,
     release: Release,
 }
 
-impl Judge<'_> {
+impl ValidityCheck<'_> {
     fn criteria(&self) -> Vec<Criterion> {
         let mut criteria = vec![self.time(), self.schedule()];
         match self.release {
@@ -65,12 +64,12 @@ impl Judge<'_> {
             self.one_round(),
             self.segment_multiple(),
             self.time_debt(),
-            self.no_guard(),
+            self.no_time_guard(),
             self.options(),
             self.buffers(),
             self.mpi_io(),
             self.complete(),
-            Criterion::no("I/O errors", self.result.errors.len() as u64),
+            Criterion::none_of("I/O errors", self.result.errors.len() as u64),
             self.data(),
             self.all_patterns(),
             self.not_ended_by_space(),
@@ -79,14 +78,14 @@ impl Judge<'_> {
         criteria
     }
 
-    /// Repeats come after everything that the definition knows: where they are cut off nothing is missing.
+    /// Repetitions follow everything that the definition requires: an interruption there does not matter.
     fn complete(&self) -> Criterion {
         let outcome = self.result.ending.outcome;
-        let is_cut = matches!(outcome, Outcome::Interrupted | Outcome::Killed);
-        if is_cut && !self.result.repeats.is_empty() && self.result.config.repeat != RepeatPolicy::Off {
-            return Criterion::new("run complete (first pass; its repeats were cut off)", true);
+        let is_cut = matches!(outcome, RunOutcome::Interrupted | RunOutcome::Killed);
+        if is_cut && !self.result.repetitions.is_empty() && self.result.config.repeat != RepeatPolicy::Off {
+            return Criterion::new("run complete (first measurement; repetitions interrupted)", true);
         }
-        Criterion::complete(outcome.how("interrupted"), outcome == Outcome::Complete)
+        Criterion::complete(outcome.label("interrupted"), outcome == RunOutcome::Complete)
     }
 
     fn own_patterns(&self) -> impl Iterator<Item = &PatternRecord> {
@@ -103,10 +102,10 @@ impl Judge<'_> {
         let minutes = minimum_seconds / 60.0;
         let text = format!("scheduled time of a partition {} >= {minutes:.0} min", format_seconds(seconds));
         let lack = format!("too short: {}, {minutes:.0} min needed", short_seconds(seconds));
-        Criterion::new(text, seconds >= minimum_seconds).or(lack)
+        Criterion::new(text, seconds >= minimum_seconds).with_lack(lack)
     }
 
-    /// The smallest partition counts: it must not fit into the caches either.
+    /// The smallest partition counts: it must not fit into the caches, either.
     fn memory(&self) -> Criterion {
         let own = self.partitions.iter().filter(|p| p.backend == self.backend);
         let written_bytes = own.map(|p| p.access_bytes[0]).min().unwrap_or(0);
@@ -114,22 +113,22 @@ impl Judge<'_> {
         let (written, memory) = (format_size(written_bytes), format_size(memory_bytes));
         let text = format!("bytes of the first write {written} >= memory of all hosts {memory}");
         let lack = format!("too little written: {written}, the memory of the hosts ({memory}) needed");
-        Criterion::new(text, written_bytes >= memory_bytes).or(lack)
+        Criterion::new(text, written_bytes >= memory_bytes).with_lack(lack)
     }
 
-    /// Releases 0.5 and 1 give the same time to the same patterns; 2.1 divides it over partitions and access methods.
+    /// Releases 0.5 and 1 schedule the same time for the same patterns; 2.1 divides it among partitions and access methods.
     fn schedule(&self) -> Criterion {
         let own = self.result.config.release;
         let of = if repeats_counts(self.release) { "release 2.1" } else { "releases 0.5 and 1" };
         let text = format!("schedule of {of} (run by that of release {})", own.name());
         let lack = format!("run by the schedule of release {}", own.name());
-        Criterion::new(text, repeats_counts(own) == repeats_counts(self.release)).or(lack)
+        Criterion::new(text, repeats_counts(own) == repeats_counts(self.release)).with_lack(lack)
     }
 
-    /// The paper forbids it: it may delay every sync to the close. The program of 2001 had it on by default.
+    /// Prohibited by the paper, as it may delay every sync to the close. It was the default of the program of 2001.
     fn unique_open(&self) -> Criterion {
         Criterion::new("files opened without MPI_MODE_UNIQUE_OPEN", !self.result.config.unique_open)
-            .or("files opened with MPI_MODE_UNIQUE_OPEN")
+            .with_lack("files opened with MPI_MODE_UNIQUE_OPEN")
     }
 
     fn partitions(&self) -> Criterion {
@@ -139,53 +138,53 @@ impl Judge<'_> {
         let shown = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let text = format!("partitions small, medium, all: {} ranks (used {})", shown(&wanted), shown(&used));
         let lack = format!("partitions of {} ranks needed, used {}", shown(&wanted), shown(&used));
-        Criterion::new(text, used == wanted).or(lack)
+        Criterion::new(text, used == wanted).with_lack(lack)
     }
 
-    /// Rewrites and reads make the calls of the first write. What did not come to its end is told elsewhere.
+    /// Rewrites and reads repeat the counts of the first write. Incomplete patterns violate another criterion.
     fn counts_repeated(&self) -> Criterion {
         let mut writes: HashMap<(u64, u8), u64> = HashMap::new();
-        for w in self.own_patterns().filter(|w| w.access == Access::Write) {
+        for w in self.own_patterns().filter(|w| w.access == AccessMethod::Write) {
             writes.entry((w.ranks, w.pattern)).or_insert(w.calls);
         }
         let first = |p: &PatternRecord| writes.get(&(p.ranks, p.pattern)).copied();
-        let ended = |p: &PatternRecord| matches!(p.ended, Ended::Time | Ended::Count | Ended::Space);
+        let ended = |p: &PatternRecord| matches!(p.ended, StopReason::Time | StopReason::Count | StopReason::Space);
         let other = |p: &&PatternRecord| ended(p) && first(p).is_some_and(|calls| calls != p.calls);
-        let lack = "other counts than in the first write";
-        self.none("rewrites and reads repeat the counts of the first write", lack, |p| other(&p))
+        let lack = "counts differ from the first write";
+        self.none_of("rewrites and reads repeat the counts of the first write", lack, |p| other(&p))
     }
 
     fn shared_pointer(&self) -> Criterion {
         let config = &self.result.config;
         Criterion::new("shared file pointer for pattern type 1", config.shared_pointer)
-            .or("type 1 without the shared file pointer")
+            .with_lack("type 1 without the shared file pointer")
     }
 
-    /// Several rounds are several loops, and a sync for each.
+    /// Several rounds are several loops with a sync each.
     fn one_round(&self) -> Criterion {
         let rounds = self.result.config.rounds;
         Criterion::new(format!("one loop and one sync for each pattern (rounds {rounds})"), rounds == 1)
-            .or(format!("each pattern in {rounds} rounds, each with a sync"))
+            .with_lack(format!("each pattern in {rounds} rounds, each with a sync"))
     }
 
     fn segment_multiple(&self) -> Criterion {
         let multiple = self.result.config.segment_multiple_bytes;
         Criterion::new(format!("segments are multiples of 1 MiB (of {})", format_size(multiple)), multiple == MIB)
-            .or(format!("segments in multiples of {}, 1 MiB needed", format_size(multiple)))
+            .with_lack(format!("segments in multiples of {}, 1 MiB needed", format_size(multiple)))
     }
 
     fn time_debt(&self) -> Criterion {
         let share = 100.0 * TIME_SHARE;
         let lack = format!("less than {share:.0} % of the time");
-        self.none(&format!("patterns that time ended had {share:.0} % of theirs or more"), &lack, short_of_time)
+        self.none_of(&format!("patterns ended by time had at least {share:.0} % of it"), &lack, short_of_time)
     }
 
-    fn no_guard(&self) -> Criterion {
-        let lack = "cut for taking far too long";
-        self.none("no first write cut by the time guard", lack, |p| p.ended == Ended::TimeGuard)
+    fn no_time_guard(&self) -> Criterion {
+        let lack = "cut by the time guard";
+        self.none_of("no first write cut by the time guard", lack, |p| p.ended == StopReason::TimeGuard)
     }
 
-    /// Options that change what is moved, or who moves what between the patterns, and have no criterion of their own.
+    /// Options without a criterion of their own that change which data is moved, or which rank moves it, between the patterns.
     fn options(&self) -> Criterion {
         let config = &self.result.config;
         let used: Vec<String> = [
@@ -197,29 +196,28 @@ impl Judge<'_> {
         .filter(|(used, _)| *used)
         .map(|(_, name)| (*name).to_owned())
         .collect();
-        let text = "ranks read what they wrote, with nothing done to the files in between";
-        Criterion::new(format!("{text} ({})", list(&used)), used.is_empty()).or(format!("run with {}", used.join(", ")))
+        let text = "ranks read what they wrote, without access to the files in between";
+        Criterion::new(format!("{text} ({})", list_names(&used)), used.is_empty())
+            .with_lack(format!("run with {}", used.join(", ")))
     }
 
-    /// The definition writes and reads memory of a program, not of its caches.
+    /// The definition transfers memory of a program, not of the CPU caches.
     fn buffers(&self) -> Criterion {
-        Criterion::new(
-            "each call has memory that was not used just before",
-            self.result.config.buffers == Buffers::Cold,
-        )
-        .or("from warm buffers (--buffers reused)")
+        Criterion::new("each call uses cache-cold memory", self.result.config.buffers == BufferPolicy::Cold)
+            .with_lack("reused buffers (--buffers reused)")
     }
 
-    /// No pattern is like this.
-    fn none(&self, text: &str, lack: &str, is: impl Fn(&PatternRecord) -> bool) -> Criterion {
+    /// Criterion that no pattern satisfies `is`.
+    fn none_of(&self, text: &str, lack: &str, is: impl Fn(&PatternRecord) -> bool) -> Criterion {
         let name = |p: &PatternRecord| format!("{} of pattern {} on {} ranks", p.access.name(), p.pattern, p.ranks);
         let found: Vec<String> = self.own_patterns().filter(|p| is(p)).map(name).collect();
-        Criterion::new(format!("{text} ({})", list(&found)), found.is_empty()).or(format!("{}: {lack}", first(&found)))
+        Criterion::new(format!("{text} ({})", list_names(&found)), found.is_empty())
+            .with_lack(format!("{}: {lack}", first_name(&found)))
     }
 
     fn mpi_io(&self) -> Criterion {
         Criterion::new(format!("measured through MPI-IO (backend {})", self.backend), self.backend == MPI_IO)
-            .or("not through MPI-IO")
+            .with_lack("not through MPI-IO")
     }
 
     fn data(&self) -> Criterion {
@@ -232,17 +230,17 @@ impl Judge<'_> {
         let of_files: u64 =
             own_types.filter_map(|t| t.full_verification).map(|v| v.words_wrong).fold(0, u64::saturating_add);
         let own_places = self.result.corruptions.iter().filter(|c| c.backend == self.backend);
-        Criterion::right_data("data words", of_patterns.saturating_add(of_files), own_places.count())
+        Criterion::correct_data("data words", of_patterns.saturating_add(of_files), own_places.count())
     }
 
     /// All types with all access methods of the definition, in all partitions.
     fn all_patterns(&self) -> Criterion {
         let mut missing = Vec::new();
         for partition in &self.result.partitions {
-            for access in Access::ALL {
+            for access in AccessMethod::ALL {
                 for t in PatternType::ALL {
-                    let part_of_it = access != Access::Rewrite || is_rewritten(self.release != Release::R2_1, t);
-                    if part_of_it && !self.whole.contains(&(self.backend, partition.ranks, access, t)) {
+                    let part_of_it = access != AccessMethod::Rewrite || is_rewritten(self.release != Release::R2_1, t);
+                    if part_of_it && !self.complete_types.contains(&(self.backend, partition.ranks, access, t)) {
                         missing.push(format!("{} of type {t} on {} ranks", access.name(), partition.ranks));
                     }
                 }
@@ -252,17 +250,17 @@ impl Judge<'_> {
         let lack = if missing.is_empty() {
             "nothing was measured".to_owned()
         } else {
-            format!("not whole: {}", first(&missing))
+            format!("incomplete: {}", first_name(&missing))
         };
-        Criterion::new(format!("all patterns run (incomplete: {})", list(&missing)), met).or(lack)
+        Criterion::new(format!("all patterns run (incomplete: {})", list_names(&missing)), met).with_lack(lack)
     }
 
     fn not_ended_by_space(&self) -> Criterion {
-        let lack = "ended by the share of the space";
-        self.none("no pattern ended by its share of the space", lack, |p| p.ended == Ended::Space)
+        let lack = "ended by its share of the space";
+        self.none_of("no pattern ended by its share of the space", lack, |p| p.ended == StopReason::Space)
     }
 
-    /// Of the memory that was found: what was given instead of it is another definition.
+    /// Based on the detected memory: a given size is another definition.
     fn m_part(&self) -> Criterion {
         let defined = m_part_defined_bytes(self.result.manifest.machine.memory_per_rank_bytes, self.release);
         let off = |p: &&PartitionRecord| (p.m_part_bytes as f64 / defined as f64 - 1.0).abs();
@@ -276,12 +274,12 @@ impl Judge<'_> {
             used as f64 / defined as f64
         );
         let lack = format!("largest chunk {}, {} needed (memory / 128)", format_size(used), format_size(defined));
-        Criterion::new(text, worst.is_some_and(|p| off(&p) < M_PART_DEVIATION)).or(lack)
+        Criterion::new(text, worst.is_some_and(|p| off(&p) < M_PART_DEVIATION)).with_lack(lack)
     }
 }
 
-/// "none", or how many and the first of them.
-fn list(names: &[String]) -> String {
+/// Returns "none", or the number and the first of them.
+fn list_names(names: &[String]) -> String {
     match names.len() {
         0 => "none".into(),
         n if n <= NAMES_SHOWN => format!("{n}: {}", names.join(", ")),
@@ -289,8 +287,8 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// The first of them, and how many there are.
-fn first(names: &[String]) -> String {
+/// First of them and the number of others.
+fn first_name(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),
@@ -298,7 +296,7 @@ fn first(names: &[String]) -> String {
     }
 }
 
-/// `15 s`, `2.5 min`: without a digit that says nothing.
+/// `15 s`, `2.5 min`: without an insignificant `.0`.
 fn short_seconds(seconds: f64) -> String {
     format_seconds(seconds).replace(".0 ", " ")
 }

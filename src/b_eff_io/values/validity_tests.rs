@@ -1,14 +1,13 @@
 use super::*;
-use crate::b_eff_io::config::Inject;
+use crate::b_eff_io::config::InjectedFault;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{RunResult, Verification};
 use crate::b_eff_io::values::derive;
-use crate::b_eff_io::values::fixture::{edit, full_run, run_of};
-use crate::frame::records::{ErrorRecord, Outcome};
+use crate::b_eff_io::values::fixture::{edit_pattern, full_run, run_of_release};
+use crate::frame::records::{ErrorRecord, RunOutcome};
 
 const RELEASES: [Release; 3] = [Release::R0_5, Release::R1, Release::R2_1];
 
-/// The criteria of a release that a run does not meet.
 fn unmet(result: &RunResult, release: Release) -> Vec<String> {
     let judged = derive(result).validity.into_iter().find(|v| v.release == release).unwrap();
     let unmet: Vec<String> = judged.criteria.into_iter().filter(|c| !c.met).map(|c| c.text).collect();
@@ -16,7 +15,7 @@ fn unmet(result: &RunResult, release: Release) -> Vec<String> {
     unmet
 }
 
-/// Exactly these criteria are not met, in this order; each begins with these words.
+/// Asserts that exactly these criteria are not met, in this order; each begins with these words.
 #[track_caller]
 fn assert_unmet(result: &RunResult, release: Release, expected: &[&str], what: &str) {
     let found = unmet(result, release);
@@ -27,38 +26,38 @@ fn assert_unmet(result: &RunResult, release: Release, expected: &[&str], what: &
 #[test]
 fn a_run_by_the_book_of_a_release_is_valid() {
     for release in RELEASES {
-        assert_unmet(&run_of(release), release, &[], "by the book");
+        assert_unmet(&run_of_release(release), release, &[], "by the book");
     }
-    // Releases 0.5 and 1 differ in nothing that is run.
-    assert_unmet(&run_of(Release::R0_5), Release::R1, &[], "0.5");
-    assert_unmet(&run_of(Release::R1), Release::R0_5, &[], "1");
+    // Releases 0.5 and 1 run the same.
+    assert_unmet(&run_of_release(Release::R0_5), Release::R1, &[], "0.5");
+    assert_unmet(&run_of_release(Release::R1), Release::R0_5, &[], "1");
 }
 
-/// Also with all that a user may choose.
+/// Options that do not affect the validity.
 #[test]
 fn what_the_rules_leave_free_costs_nothing() {
-    let free: [(Damage, &str); 9] = [
+    let free: [(Violation, &str); 9] = [
         (|r| r.config.cache = CachePolicy::Drop, "cached pages dropped"),
         (|r| r.config.latency = true, "every call timed"),
         (|r| r.config.termination = crate::b_eff_io::config::Termination::PerCall, "a decision after each call"),
         (|r| r.config.seed = 7, "seed"),
         (|r| r.config.keep_files = true, "files kept"),
         (|r| r.config.backends.push("posix".into()), "other backends take turns, pattern by pattern"),
-        (|r| r.patterns.iter_mut().for_each(|p| p.budget_seconds *= 0.91), "a little debt"),
+        (|r| r.patterns.iter_mut().for_each(|p| p.budget_seconds *= 0.91), "a small deduction"),
         (|r| r.config.space_limit = crate::b_eff_io::config::SpaceLimit::Bytes(1 << 40), "space that suffices"),
         (|r| r.manifest.machine.hosts[0].cores = 1, "more ranks than cores: a warning"),
     ];
     for release in RELEASES {
         for (change, what) in free {
-            let mut result = run_of(release);
+            let mut result = run_of_release(release);
             change(&mut result);
             assert_unmet(&result, release, &[], what);
         }
     }
-    let mut result = run_of(Release::R2_1);
+    let mut result = run_of_release(Release::R2_1);
     result.config.unique_open = true;
-    assert_unmet(&result, Release::R2_1, &[], "the program of 2001 opened uniquely");
-    let mut result = run_of(Release::R2_1);
+    assert_unmet(&result, Release::R2_1, &[], "the program of 2001 used unique open");
+    let mut result = run_of_release(Release::R2_1);
     only_scatter_is_rewritten(&mut result);
     assert_unmet(&result, Release::R2_1, &[], "release 2.1 rewrites type 0");
 }
@@ -72,27 +71,25 @@ fn a_run_of_another_release_has_another_schedule() {
         "1",
     );
     for release in [Release::R0_5, Release::R1] {
-        assert_unmet(&run_of(Release::R2_1), release, &["schedule of releases 0.5 and 1"], "2.1");
-        let mut scatter = run_of(Release::R2_1);
+        assert_unmet(&run_of_release(Release::R2_1), release, &["schedule of releases 0.5 and 1"], "2.1");
+        let mut scatter = run_of_release(Release::R2_1);
         only_scatter_is_rewritten(&mut scatter);
         assert_unmet(&scatter, release, &["schedule of releases 0.5 and 1", "all patterns run (incomplete: 12"], "2.1");
     }
 }
 
-type Damage = fn(&mut RunResult);
+type Violation = fn(&mut RunResult);
 
-/// A rule that is broken, and what is not met then by a run of releases 0.5, 1 and 2.1.
-type Row = (&'static str, Damage, [&'static [&'static str]; 3]);
+/// A broken rule, and the criteria that a run of releases 0.5, 1 and 2.1 then does not meet.
+type RuleCase = (&'static str, Violation, [&'static [&'static str]; 3]);
 
-/// The same for all releases.
 const fn all(unmet: &'static [&'static str]) -> [&'static [&'static str]; 3] {
     [unmet; 3]
 }
 
 const NONE: &[&str] = &[];
 
-/// The rules of the releases.
-const OF_RELEASES: [Row; 22] = [
+const RELEASE_RULES: [RuleCase; 22] = [
     (
         "the other schedule",
         |r| r.config.release = if r.config.release == Release::R2_1 { Release::R1 } else { Release::R2_1 },
@@ -108,14 +105,14 @@ const OF_RELEASES: [Row; 22] = [
     ),
     ("unique open", |r| r.config.unique_open = true, [&["files opened without"], &["files opened without"], NONE]),
     (
-        "a partition left out",
+        "a partition omitted",
         |r| r.partitions.retain(|p| p.ranks > 2),
         [NONE, NONE, &["partitions small, medium, all: 2, 3, 4"]],
     ),
     ("more ranks than in any partition", |r| r.manifest.machine.ranks = 8, [NONE, NONE, &["partitions"]]),
     (
         "a read of fewer calls than the write",
-        |r| edit(r, 4, Access::Read, 12, |p| (p.calls, p.ended) = (999, Ended::Time)),
+        |r| edit_pattern(r, 4, AccessMethod::Read, 12, |p| (p.calls, p.ended) = (999, StopReason::Time)),
         [NONE, NONE, &["rewrites and reads repeat the counts of the first write (1: read of pattern 12 on 4 ranks)"]],
     ),
     ("a strided view in type 1", |r| r.config.shared_pointer = false, all(&["shared file pointer"])),
@@ -126,32 +123,36 @@ const OF_RELEASES: [Row; 22] = [
         all(&["segments are multiples of 1 MiB (of 4 MiB)"]),
     ),
     (
-        "time debt",
-        |r| edit(r, 4, Access::Write, 12, |p| (p.budget_seconds, p.ended) = (0.89 * p.scheduled_seconds, Ended::Time)),
-        all(&["patterns that time ended had 90 % of theirs or more (1: write of pattern 12 on 4 ranks)"]),
+        "deducted time",
+        |r| {
+            edit_pattern(r, 4, AccessMethod::Write, 12, |p| {
+                (p.budget_seconds, p.ended) = (0.89 * p.scheduled_seconds, StopReason::Time)
+            })
+        },
+        all(&["patterns ended by time had at least 90 % of it (1: write of pattern 12 on 4 ranks)"]),
     ),
     (
         "counts cut by the time guard",
-        |r| edit(r, 4, Access::Write, 39, |p| p.ended = Ended::TimeGuard),
+        |r| edit_pattern(r, 4, AccessMethod::Write, 39, |p| p.ended = StopReason::TimeGuard),
         all(&["no first write cut by the time guard (1: write of pattern 39 on 4 ranks)"]),
     ),
     (
         "ranks read other ranks' data",
         |r| r.config.cache = CachePolicy::RankShift,
-        all(&["ranks read what they wrote, with nothing done to the files in between (1: --cache rank-shift)"]),
+        all(&["ranks read what they wrote, without access to the files in between (1: --cache rank-shift)"]),
     ),
     (
         "all read before the reads",
         |r| r.config.verify = Verify::Full,
-        all(&["ranks read what they wrote, with nothing done to the files in between (1: --verify full)"]),
+        all(&["ranks read what they wrote, without access to the files in between (1: --verify full)"]),
     ),
     (
-        "damage on purpose",
-        |r| r.config.inject = Some(Inject::Hole),
-        all(&["ranks read what they wrote, with nothing done to the files in between (1: --inject)"]),
+        "an injected fault",
+        |r| r.config.inject = Some(InjectedFault::Hole),
+        all(&["ranks read what they wrote, without access to the files in between (1: --inject)"]),
     ),
     (
-        "types left out",
+        "types omitted",
         |r| types(r, &[PatternType::Scatter, PatternType::Shared, PatternType::Separate]),
         all(&["all patterns run (incomplete"]),
     ),
@@ -169,15 +170,15 @@ const OF_RELEASES: [Row; 22] = [
     ("M_PART above the cap", |r| m_part(r, 1 << 40, 8 << 30), [NONE, NONE, &["M_PART"]]),
 ];
 
-/// Ours, for every value.
-const OURS: [Row; 11] = [
+/// Further criteria, for every value.
+const OWN_RULES: [RuleCase; 11] = [
     ("another backend", through_posix, all(&["measured through MPI-IO (backend posix)"])),
-    ("a signal", |r| r.ending.outcome = Outcome::Interrupted, all(&["run complete (interrupted)"])),
-    ("a kill", |r| r.ending.outcome = Outcome::Killed, all(&["run complete (killed)"])),
+    ("a signal", |r| r.ending.outcome = RunOutcome::Interrupted, all(&["run complete (interrupted)"])),
+    ("a kill", |r| r.ending.outcome = RunOutcome::Killed, all(&["run complete (killed)"])),
     ("an error", |r| r.errors.push(error()), all(&["I/O errors 1 == 0"])),
     (
         "wrong data",
-        |r| edit(r, 2, Access::Read, 20, |p| p.verification.words_wrong = 3),
+        |r| edit_pattern(r, 2, AccessMethod::Read, 20, |p| p.verification.words_wrong = 3),
         all(&["wrong data words 3 == 0"]),
     ),
     (
@@ -187,12 +188,16 @@ const OURS: [Row; 11] = [
     ),
     (
         "a pattern not run",
-        |r| edit(r, 2, Access::Read, 20, |p| (p.calls, p.ended) = (0, Ended::NotRun("direct".into()))),
+        |r| {
+            edit_pattern(r, 2, AccessMethod::Read, 20, |p| {
+                (p.calls, p.ended) = (0, StopReason::NotRun("direct".into()))
+            })
+        },
         all(&["all patterns run (incomplete: 1: read of type 2 on 2 ranks)"]),
     ),
     (
         "a pattern that an error ended",
-        |r| edit(r, 2, Access::Read, 20, |p| (p.calls, p.ended) = (3, Ended::Error)),
+        |r| edit_pattern(r, 2, AccessMethod::Read, 20, |p| (p.calls, p.ended) = (3, StopReason::Error)),
         all(&["all patterns run"]),
     ),
     (
@@ -200,36 +205,33 @@ const OURS: [Row; 11] = [
         |r| r.types.truncate(r.types.len() - 1),
         all(&["all patterns run (incomplete: 1: read of type 4 on 4 ranks)"]),
     ),
-    (
-        "warm buffers",
-        |r| r.config.buffers = Buffers::Reused,
-        all(&["each call has memory that was not used just before"]),
-    ),
+    ("reused buffers", |r| r.config.buffers = BufferPolicy::Reused, all(&["each call uses cache-cold memory"])),
     (
         "space",
-        |r| edit(r, 4, Access::Write, 10, |p| p.ended = Ended::Space),
+        |r| edit_pattern(r, 4, AccessMethod::Write, 10, |p| p.ended = StopReason::Space),
         all(&["no pattern ended by its share of the space (1: write of pattern 10 on 4 ranks)"]),
     ),
 ];
 
-/// Each rule broken alone costs the validity of the releases that have it, for that reason and for no other.
+/// Each broken rule alone invalidates the releases that have it, for that reason only.
 #[test]
 fn one_broken_rule_is_one_criterion_not_met() {
-    for (what, damage, expected) in OF_RELEASES.iter().chain(&OURS) {
+    for (what, damage, expected) in RELEASE_RULES.iter().chain(&OWN_RULES) {
         for (release, expected) in RELEASES.into_iter().zip(expected) {
-            let mut result = run_of(release);
+            let mut result = run_of_release(release);
             damage(&mut result);
             assert_unmet(&result, release, expected, what);
         }
     }
 }
 
-/// Every criterion is broken by one of the rows above.
+/// Every criterion is violated by one of the rows above.
 #[test]
-fn no_criterion_is_left_out() {
-    let broken: Vec<&str> = OF_RELEASES.iter().chain(&OURS).flat_map(|row| row.2).flatten().copied().collect();
+fn every_criterion_has_a_rule() {
+    let broken: Vec<&str> = RELEASE_RULES.iter().chain(&OWN_RULES).flat_map(|row| row.2).flatten().copied().collect();
     for release in RELEASES {
-        for criterion in derive(&run_of(release)).validity.into_iter().find(|v| v.release == release).unwrap().criteria
+        for criterion in
+            derive(&run_of_release(release)).validity.into_iter().find(|v| v.release == release).unwrap().criteria
         {
             let begin = |text: &str| text.split(' ').take(2).map(str::to_owned).collect::<Vec<_>>();
             assert!(broken.iter().any(|text| begin(text) == begin(&criterion.text)), "{}", criterion.text);
@@ -239,7 +241,7 @@ fn no_criterion_is_left_out() {
 
 #[test]
 fn several_broken_rules_are_all_named() {
-    let mut result = run_of(Release::R1);
+    let mut result = run_of_release(Release::R1);
     result.patterns.clear();
     result.config.rounds = 8;
     let expected =
@@ -247,17 +249,20 @@ fn several_broken_rules_are_all_named() {
     assert_unmet(&result, Release::R0_5, &expected, "nothing measured");
 }
 
-/// Time is short only where it ended the pattern: what calls or space ended did not need more.
+/// Time is short only if it ended the pattern: patterns ended by calls or space did not need more.
 #[test]
 fn debt_counts_where_time_ended_the_pattern() {
-    for (ended, share, met) in
-        [(Ended::Time, 0.89, false), (Ended::Time, 0.9, true), (Ended::Count, 0.25, true), (Ended::Space, 0.25, true)]
-    {
+    for (ended, share, met) in [
+        (StopReason::Time, 0.89, false),
+        (StopReason::Time, 0.9, true),
+        (StopReason::Count, 0.25, true),
+        (StopReason::Space, 0.25, true),
+    ] {
         let mut result = full_run();
-        edit(&mut result, 4, Access::Read, 12, |p| {
+        edit_pattern(&mut result, 4, AccessMethod::Read, 12, |p| {
             (p.budget_seconds, p.ended) = (share * p.scheduled_seconds, ended.clone());
         });
-        let short = unmet(&result, Release::R1).iter().any(|text| text.starts_with("patterns that time ended"));
+        let short = unmet(&result, Release::R1).iter().any(|text| text.starts_with("patterns ended by time"));
         assert_eq!(short, !met, "{ended:?} {share}");
     }
 }
@@ -270,7 +275,7 @@ fn a_limit_of_a_control_group_is_memory() {
     assert_unmet(&result, Release::R0_5, &[], "limited");
 }
 
-/// Records of before kept whole MiB; they are judged as any other.
+/// Earlier records have whole MiB; they are judged in the same way.
 #[test]
 fn m_part_is_judged_by_its_ratio_to_the_definition() {
     for (memory_bytes, m_part_bytes, met, ratio) in [
@@ -300,15 +305,14 @@ fn types(result: &mut RunResult, types: &[PatternType]) {
 
 fn only_scatter_is_rewritten(result: &mut RunResult) {
     result.config.full_rewrite = false;
-    result.patterns.retain(|p| p.access != Access::Rewrite || p.pattern_type == PatternType::Scatter);
-    result.types.retain(|t| t.access != Access::Rewrite || t.pattern_type == PatternType::Scatter);
+    result.patterns.retain(|p| p.access != AccessMethod::Rewrite || p.pattern_type == PatternType::Scatter);
+    result.types.retain(|t| t.access != AccessMethod::Rewrite || t.pattern_type == PatternType::Scatter);
 }
 
-/// Memory that was found, and M_PART in force.
 fn m_part(result: &mut RunResult, memory_per_rank_bytes: u64, bytes: u64) {
     result.manifest.machine.memory_per_rank_bytes = memory_per_rank_bytes;
     for p in &mut result.partitions {
-        (p.m_part_bytes, p.m_part_wanted_bytes) = (bytes, bytes);
+        (p.m_part_bytes, p.m_part_defined_bytes) = (bytes, bytes);
     }
 }
 

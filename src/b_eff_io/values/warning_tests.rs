@@ -1,16 +1,16 @@
-//! What is warned of, and when.
+//! Conditions of the warnings.
 
 use serde_json::json;
 
 use super::*;
 use crate::b_eff_io::records::SampleRecord;
-use crate::b_eff_io::values::fixture::{edit, full_run};
+use crate::b_eff_io::values::fixture::{edit_pattern, full_run};
 use crate::b_eff_io::values::{derive, Derived};
-use crate::frame::command::directory::files_left;
+use crate::frame::command::directory::removal_warning;
 use crate::frame::records::{Evidence, HostRecord};
 use crate::frame::report::checks::assert_valid;
 use crate::frame::report::Views;
-use crate::frame::values::warning::shown;
+use crate::frame::values::warning::warning_text;
 
 fn warnings(result: &RunResult) -> Vec<Warning> {
     derive(result).warnings
@@ -25,81 +25,82 @@ fn a_run_by_the_book_has_none() {
     assert_eq!(warnings(&full_run()), []);
 }
 
-type Damage = fn(&mut RunResult);
+type ResultChange = fn(&mut RunResult);
 
 #[test]
 fn every_kind_has_its_cause() {
-    let damages: [(Damage, &[&str]); 25] = [
+    let damages: [(ResultChange, &[&str]); 25] = [
         (|r| r.manifest.machine.hosts[0].cores = 1, &["oversubscribed"]),
         (|r| r.manifest.storage.fs_type = "tmpfs".into(), &["memory_file_system"]),
-        (|r| r.cold.push(loads(40.0)), &["warm_memory"]),
-        (|r| r.cold.push(loads(60.0)), &[]),
+        (|r| r.cache_cold.push(cache_cold_record(40.0)), &["warm_memory"]),
+        (|r| r.cache_cold.push(cache_cold_record(60.0)), &[]),
         (|r| in_small_pages(r, 1, Some(true)), &["small_pages"]),
         (|r| in_small_pages(r, 1, Some(false)), &[]),
         (|r| in_small_pages(r, 0, Some(true)), &[]),
-        (|r| r.partitions[0].m_part_wanted_bytes *= 2, &["m_part_reduced"]),
+        (|r| r.partitions[0].m_part_defined_bytes *= 2, &["m_part_reduced"]),
         (|r| r.manifest.machine.hosts[0].memory_bytes = 1 << 50, &["smaller_than_memory"]),
-        (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::Space), &["ended_by_space"]),
-        (|r| edit(r, 4, Access::Write, 28, |p| p.ended = Ended::TimeGuard), &["time_guard"]),
-        (|r| edit(r, 4, Access::Write, 3, |p| p.budget_seconds *= 0.89), &["short_of_time"]),
-        (|r| edit(r, 4, Access::Write, 3, |p| p.calls = 9), &["few_calls"]),
-        (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::NotRun("x".into())), &["not_run"]),
-        (|r| edit(r, 4, Access::Write, 3, |p| p.sample = unread()), &["not_sampled"]),
-        (|r| edit(r, 4, Access::Read, 3, |p| p.intervals.sync_seconds = 400.0), &["overrun"]),
-        (|r| edit(r, 4, Access::Read, 3, |p| p.decision_cost_seconds = 1.0), &["decision_cost"]),
-        (|r| edit(r, 4, Access::Read, 3, |p| p.hints_requested = hint("a", "1")), &["hint_not_granted"]),
+        (|r| edit_pattern(r, 4, AccessMethod::Write, 3, |p| p.ended = StopReason::Space), &["ended_by_space"]),
+        (|r| edit_pattern(r, 4, AccessMethod::Write, 28, |p| p.ended = StopReason::TimeGuard), &["time_guard"]),
+        (|r| edit_pattern(r, 4, AccessMethod::Write, 3, |p| p.budget_seconds *= 0.89), &["short_of_time"]),
+        (|r| edit_pattern(r, 4, AccessMethod::Write, 3, |p| p.calls = 9), &["few_calls"]),
+        (|r| edit_pattern(r, 4, AccessMethod::Write, 3, |p| p.ended = StopReason::NotRun("x".into())), &["not_run"]),
+        (|r| edit_pattern(r, 4, AccessMethod::Write, 3, |p| p.sample = unread()), &["not_sampled"]),
+        (|r| edit_pattern(r, 4, AccessMethod::Read, 3, |p| p.intervals.sync_seconds = 400.0), &["overrun"]),
+        (|r| edit_pattern(r, 4, AccessMethod::Read, 3, |p| p.decision_cost_seconds = 1.0), &["decision_cost"]),
+        (|r| edit_pattern(r, 4, AccessMethod::Read, 3, |p| p.hints_requested = hint("a", "1")), &["hint_not_granted"]),
         (|r| r.types[0].hints_requested = hint("cb_nodes", "7"), &["hint_not_granted"]),
         (|r| r.types[0].hints_requested = hint("cb_nodes", "2"), &[]),
         (all_reads_cached, &["read_from_cache"]),
         (|r| r.config.cache = CachePolicy::RankShift, &["rank_shift_on_one_host"]),
-        (|r| stay(r, CachePolicy::Drop, Access::Rewrite), &["cache_not_dropped"]),
-        (|r| stay(r, CachePolicy::Drop, Access::Write), &[]),
-        (|r| stay(r, CachePolicy::Keep, Access::Read), &[]),
+        (|r| keep_resident(r, CachePolicy::Drop, AccessMethod::Rewrite), &["cache_not_dropped"]),
+        (|r| keep_resident(r, CachePolicy::Drop, AccessMethod::Write), &[]),
+        (|r| keep_resident(r, CachePolicy::Keep, AccessMethod::Read), &[]),
     ];
-    let mut told = Vec::new();
+    let mut collected = Vec::new();
     for (damage, expected) in damages {
         let mut result = full_run();
         damage(&mut result);
         assert_eq!(kinds(&result), expected);
-        told.extend(warnings(&result));
+        collected.extend(warnings(&result));
     }
-    insta::assert_snapshot!("warnings", told.iter().map(shown).collect::<String>());
+    insta::assert_snapshot!("warnings", collected.iter().map(warning_text).collect::<String>());
     let result = full_run();
-    assert_valid::<RunResult>(&result.document(&Derived { warnings: told, ..derive(&result) }).unwrap());
+    assert_valid::<RunResult>(&result.document(&Derived { warnings: collected, ..derive(&result) }).unwrap());
 }
 
 fn hint(key: &str, value: &str) -> Vec<(String, String)> {
     vec![(key.into(), value.into())]
 }
 
-fn loads(found_ns: f64) -> ColdRecord {
-    ColdRecord { found_ns, flushed_ns: 100.0, cached_ns: 5.0, ..ColdRecord::default() }
+fn cache_cold_record(found_ns: f64) -> CacheColdRecord {
+    CacheColdRecord { load_ns: found_ns, flushed_ns: 100.0, cached_ns: 5.0, ..CacheColdRecord::default() }
 }
 
 fn in_small_pages(result: &mut RunResult, ranks_with_small: u64, direct: Option<bool>) {
-    let pages = PagesRecord { memory_bytes: 100, huge_page_bytes: Some(10), ranks_with_small, ..Default::default() };
+    let pages =
+        HugePagesRecord { memory_bytes: 100, huge_page_bytes: Some(10), ranks_with_small, ..Default::default() };
     result.pages.push(pages);
-    edit(result, 4, Access::Read, 3, |p| p.direct = direct);
+    edit_pattern(result, 4, AccessMethod::Read, 3, |p| p.direct = direct);
 }
 
 fn unread() -> Option<SampleRecord> {
-    Some(SampleRecord { not_read: Some("no such file".into()), ..SampleRecord::default() })
+    Some(SampleRecord { unread_reason: Some("no such file".into()), ..SampleRecord::default() })
 }
 
-fn stay(result: &mut RunResult, cache: CachePolicy, access: Access) {
+fn keep_resident(result: &mut RunResult, cache: CachePolicy, access: AccessMethod) {
     result.config.cache = cache;
-    edit(result, 4, access, 3, |p| {
+    edit_pattern(result, 4, access, 3, |p| {
         p.evidence = Evidence { resident_before_bytes: Some(1 << 20), range_bytes: 8 << 20, ..Evidence::default() };
     });
 }
 
 fn all_reads_cached(result: &mut RunResult) {
-    for p in result.patterns.iter_mut().filter(|p| p.access == Access::Read) {
+    for p in result.patterns.iter_mut().filter(|p| p.access == AccessMethod::Read) {
         p.storage_read_bytes = Some(p.moved_bytes / 2);
     }
 }
 
-/// Whatever goes wrong in every pattern, partition and host, a backend has one warning of a kind.
+/// Whatever fails in every pattern, partition and host, a backend has one warning of a kind.
 #[test]
 fn warnings_do_not_multiply() {
     let mut result = full_run();
@@ -110,7 +111,7 @@ fn warnings_do_not_multiply() {
         partition.m_part_bytes /= partition.ranks;
     }
     for p in &mut result.patterns {
-        p.ended = if p.pattern < 20 { Ended::Space } else { Ended::TimeGuard };
+        p.ended = if p.pattern < 20 { StopReason::Space } else { StopReason::TimeGuard };
         p.intervals.decide_seconds = p.intervals.transfer_seconds;
         p.decision_cost_seconds = f64::from(p.pattern) / 100.0 * p.seconds();
         p.hints_requested = hint("a", &p.pattern.to_string());
@@ -123,7 +124,11 @@ fn warnings_do_not_multiply() {
     let patterns = result.patterns.iter().filter(|p| p.seconds() > 0.05 && p.pattern > 1).count() as u64;
     for (kind, backend, figures) in [
         ("oversubscribed", None, json!({"hosts": 2, "host": "node1", "ranks": 4, "cores": 2})),
-        ("m_part_reduced", None, json!({"partitions": 2, "ranks": 4, "wanted_bytes": 32 << 20, "used_bytes": 8 << 20})),
+        (
+            "m_part_reduced",
+            None,
+            json!({"partitions": 2, "ranks": 4, "defined_bytes": 32 << 20, "used_bytes": 8 << 20}),
+        ),
         ("time_guard", Some("mpiio"), json!({"patterns": 23 * 6, "pattern": 20})),
         (
             "decision_cost",
@@ -139,8 +144,8 @@ fn warnings_do_not_multiply() {
 #[test]
 fn an_overrun_names_its_longest_case_and_parts() {
     let mut result = full_run();
-    edit(&mut result, 2, Access::Write, 10, |p| p.intervals.sync_seconds = 200.0);
-    edit(&mut result, 4, Access::Write, 27, |p| p.intervals.transfer_seconds += 300.0);
+    edit_pattern(&mut result, 2, AccessMethod::Write, 10, |p| p.intervals.sync_seconds = 200.0);
+    edit_pattern(&mut result, 4, AccessMethod::Write, 27, |p| p.intervals.transfer_seconds += 300.0);
     let found = warnings(&result).pop().unwrap();
     let number = |name: &str| found.number(name).unwrap();
     assert_eq!((found.text("access"), number("methods"), number("ranks")), ("write", 2.0, 4.0));
@@ -155,7 +160,7 @@ fn the_null_backend_is_no_measurement() {
     all_reads_cached(&mut result);
     for p in &mut result.patterns {
         p.backend = NULL_BACKEND.into();
-        p.ended = Ended::Space;
+        p.ended = StopReason::Space;
         p.decision_cost_seconds = p.seconds();
     }
     assert_eq!(warnings(&result), []);
@@ -192,9 +197,9 @@ fn buffered_transfers_matter_where_direct_ones_can_be_chosen() {
 }
 
 #[test]
-fn short_patterns_may_decide_dearly_and_repetitions_are_told_once() {
+fn expensive_decisions_of_short_patterns_and_repeated_warnings_are_ignored() {
     let mut result = full_run();
-    edit(&mut result, 4, Access::Read, 3, |p| {
+    edit_pattern(&mut result, 4, AccessMethod::Read, 3, |p| {
         p.intervals.transfer_seconds = 0.04;
         p.decision_cost_seconds = 0.01;
     });
@@ -209,14 +214,14 @@ fn short_patterns_may_decide_dearly_and_repetitions_are_told_once() {
 #[test]
 fn warnings_of_the_run_are_kept() {
     let mut result = full_run();
-    result.warnings.push(files_left("run", "busy"));
+    result.warnings.push(removal_warning("run", "busy"));
     assert_eq!(kinds(&result), ["files_left"]);
 }
 
 #[test]
-fn nobody_is_told_to_use_what_is_in_use() {
+fn no_warning_advises_the_setting_in_force() {
     let mut result = full_run();
-    edit(&mut result, 4, Access::Read, 3, |p| p.decision_cost_seconds = 1.0);
+    edit_pattern(&mut result, 4, AccessMethod::Read, 3, |p| p.decision_cost_seconds = 1.0);
     assert!(!warnings(&result)[0].next_step.contains("--termination"));
     result.config.termination = Termination::PerCall;
     assert!(warnings(&result)[0].next_step.contains("--termination geometric"));

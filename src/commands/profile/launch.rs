@@ -1,4 +1,4 @@
-//! `beff-raw profile -- COMMAND`: the command with the profiler before its MPI library.
+//! `beff-raw profile -- COMMAND`: runs the command with the profiler before its MPI library.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
@@ -12,39 +12,39 @@ use anyhow::Context;
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
-use super::launcher::{is_launcher, with_variables, Launch};
-use super::options::must_be_new;
-use super::program::{Abi, Program};
+use super::launcher::{is_launcher, with_variables, LaunchCommand};
+use super::options::check_absent;
+use super::program::{Abi, MpiLinkage};
 use super::{library, merge, program, ProfileArgs};
-use crate::frame::command::{complain, refuse};
+use crate::frame::command::{print_diagnostic, reject_usage};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::paths::word_of;
-use crate::frame::system::launcher::started_with_others;
+use crate::frame::paths::shell_word;
+use crate::frame::system::launcher::launched_process_count;
 
-/// Runs the command, and ends this process as it ended: the exit code is the application's.
+/// Runs the command, and ends this process with the exit code of the application.
 ///
 /// # Errors
 /// The command cannot be started, or its profile cannot be written.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
-    if let Some(processes) = started_with_others(|name| std::env::var(name).ok()) {
-        return Ok(refuse(&inside_out(args, processes)));
+    if let Some(processes) = launched_process_count(|name| std::env::var(name).ok()) {
+        return Ok(reject_usage(&nested_launch_error(args, processes)));
     }
     let first = args.command.first().map_or(OsStr::new(""), OsString::as_os_str);
     let is_launched = is_launcher(first);
-    let version = if is_launched { version_of(first) } else { String::new() };
+    let version = if is_launched { launcher_version(first) } else { String::new() };
     let found = program::find(&args.command, is_launched);
     let family = with_variables(&args.command, &[], &version).family;
-    let Some(library) = library_for(&found, family) else {
-        // The reason was told: the application runs as it is.
-        let launch = Launch { words: args.command.clone(), environment: Vec::new(), family };
-        end_as(start_and_wait(&launch)?);
+    let Some(library) = select_library(&found, family) else {
+        // The reason was printed: the application runs without a profile.
+        let launch = LaunchCommand { words: args.command.clone(), environment: Vec::new(), family };
+        exit_like(start_and_wait(&launch)?);
     };
     let output = std::path::absolute(match &args.output {
         Some(path) => path.clone(),
-        None => free_name(&found),
+        None => unused_name(&found),
     })?;
-    must_be_new(&output)?;
-    let parts = merge::parts_of(&output);
+    check_absent(&output)?;
+    let parts = merge::parts_directory(&output);
     std::fs::create_dir(&parts).map_err(|e| {
         UsageError::new(
             format!("cannot make {}, where the processes write: {e}", parts.display()),
@@ -56,28 +56,27 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
         let _ = std::fs::remove_dir(&parts);
     }
     let status = status?;
-    if let Err(error) = conclude(&parts, &output) {
-        // The application's own end counts more than ours, and has been seen by nobody yet.
-        complain(&format!("{error:#}"));
+    if let Err(error) = finalize_profile(&parts, &output) {
+        // The status of the application takes precedence, and has not been reported yet.
+        print_diagnostic(&format!("{error:#}"));
         if status.success() {
             return Ok(Exit::Failure);
         }
     }
-    end_as(status)
+    exit_like(status)
 }
 
-/// A launcher has started this program several times: one of them alone can make the directory, and its application waits for
-/// those of the others, which never start.
-fn inside_out(args: &ProfileArgs, processes: u64) -> String {
-    let words: Vec<String> = args.command.iter().map(|word| word_of(word)).collect();
-    let output = args.output.as_ref().map_or_else(String::new, |path| format!("-o {} ", word_of(path.as_os_str())));
-    let cause =
-        format!("a launcher started `profile` as {processes} processes, but it is one that starts the launcher");
+/// Error if a launcher has started this program several times: only one of them can create the directory, and its application would wait
+/// for those of the others, which never start.
+fn nested_launch_error(args: &ProfileArgs, processes: u64) -> String {
+    let words: Vec<String> = args.command.iter().map(|word| shell_word(word)).collect();
+    let output = args.output.as_ref().map_or_else(String::new, |path| format!("-o {} ", shell_word(path.as_os_str())));
+    let cause = format!("a launcher started `profile` as {processes} processes, but `profile` must start the launcher");
     let next = format!("beff-raw profile {output}-- mpirun -n {processes} {}", words.join(" "));
-    UsageError::new(cause, format!("Put the launcher behind `--`: {next}")).to_string()
+    UsageError::new(cause, format!("Put the launcher after `--`: {next}")).to_string()
 }
 
-/// What the ranks get. A preload that is there already stays, behind ours.
+/// Environment of the ranks. An existing preload stays, after the profiler.
 fn variables(
     args: &ProfileArgs,
     library: &Path,
@@ -93,31 +92,31 @@ fn variables(
     Ok([
         ("LD_PRELOAD", preload),
         ("BEFF_PROFILE_DIR", parts.into()),
-        ("BEFF_PROFILE_OUT", merge::merged_in(parts, output).into()),
+        ("BEFF_PROFILE_OUT", merge::merged_path(parts, output).into()),
         ("BEFF_PROFILE_MERGER", program.into()),
-        (merge::SILENT, "1".into()),
+        (merge::LAUNCHED_VARIABLE, "1".into()),
         ("BEFF_PROFILE_LIMIT_BYTES", args.limit.to_string().into()),
     ])
 }
 
-/// The profiler for what was found; None, with one sentence why, if there can be no profile.
-fn library_for(found: &Program, family: Option<&str>) -> Option<PathBuf> {
+/// Profiler for a program; None, with a printed reason, if there can be no profile.
+fn select_library(found: &MpiLinkage, family: Option<&str>) -> Option<PathBuf> {
     let run_as_is = "; it runs without a profile";
     let abi = match found {
-        Program::Static(path) => {
-            complain(&format!(
-                "{} is linked statically, so nothing can stand before its MPI{run_as_is}",
+        MpiLinkage::Static(path) => {
+            print_diagnostic(&format!(
+                "{} is linked statically, so its MPI calls cannot be intercepted{run_as_is}",
                 path.display()
             ));
             return None;
         }
-        Program::NotFound => {
-            complain(&format!("no word of the command is a program that can be found here{run_as_is}"));
+        MpiLinkage::NotFound => {
+            print_diagnostic(&format!("no word of the command is a program on this host{run_as_is}"));
             return None;
         }
-        Program::Links(abi, _) => Some(*abi),
-        // Python and the like load their MPI late; then it is that of the launcher.
-        Program::Loads(_) => match family {
+        MpiLinkage::Links(abi, _) => Some(*abi),
+        // Python and similar programs load MPI late; it is assumed to be that of the launcher.
+        MpiLinkage::Loads(_) => match family {
             Some("Open MPI") => Some(Abi::OpenMpi),
             Some("MPICH") => Some(Abi::Mpich),
             _ => None,
@@ -125,26 +124,26 @@ fn library_for(found: &Program, family: Option<&str>) -> Option<PathBuf> {
     };
     let library = match abi {
         Some(abi) => library::find(abi),
-        None => library::any().map(|(path, _)| path),
+        None => library::find_any().map(|(path, _)| path),
     };
     if library.is_none() {
         let (what, mpi) = match found {
-            Program::Links(abi, path) => (path.display().to_string(), abi.name()),
+            MpiLinkage::Links(abi, path) => (path.display().to_string(), abi.name()),
             _ => ("the program".to_owned(), abi.map_or("any MPI", Abi::name)),
         };
-        complain(&format!(
-            "{what} uses {mpi}, and there is no libbeff_profiler.so for it beside this program or in BEFF_PROFILER \
+        print_diagnostic(&format!(
+            "{what} uses {mpi}, and there is no libbeff_profiler.so for it next to this program or in BEFF_PROFILER \
              (build it with the MPICC of that MPI: cargo build --release -p beff-profiler){run_as_is}"
         ));
     }
     library
 }
 
-/// `app.profile.csv` for a program `app`, or the first free name like it.
-fn free_name(found: &Program) -> PathBuf {
+/// `app.profile.csv` for a program `app`, or the first unused name like it.
+fn unused_name(found: &MpiLinkage) -> PathBuf {
     let name = match found {
-        Program::Links(_, path) | Program::Loads(path) | Program::Static(path) => path.file_name(),
-        Program::NotFound => None,
+        MpiLinkage::Links(_, path) | MpiLinkage::Loads(path) | MpiLinkage::Static(path) => path.file_name(),
+        MpiLinkage::NotFound => None,
     };
     let name = name.unwrap_or(OsStr::new("program"));
     let numbered = |number: u32| {
@@ -153,12 +152,12 @@ fn free_name(found: &Program) -> PathBuf {
         PathBuf::from(file)
     };
     let is_free =
-        |path: &PathBuf| path.symlink_metadata().is_err() && merge::parts_of(path).symlink_metadata().is_err();
+        |path: &PathBuf| path.symlink_metadata().is_err() && merge::parts_directory(path).symlink_metadata().is_err();
     (1..10_000).map(numbered).find(is_free).unwrap_or_else(|| numbered(10_000))
 }
 
-/// What the launcher says of itself; empty if it does not.
-fn version_of(launcher: &OsStr) -> String {
+/// Version output of the launcher; empty if there is none.
+fn launcher_version(launcher: &OsStr) -> String {
     let output = Command::new(launcher).arg("--version").stdin(Stdio::null()).output();
     output.map_or_else(
         |_| String::new(),
@@ -166,9 +165,9 @@ fn version_of(launcher: &OsStr) -> String {
     )
 }
 
-fn start_and_wait(launch: &Launch) -> anyhow::Result<ExitStatus> {
+fn start_and_wait(launch: &LaunchCommand) -> anyhow::Result<ExitStatus> {
     let (first, rest) = launch.words.split_first().context("no command")?;
-    // The terminal sends its signals to the application too; this process stays to merge what is there by then.
+    // The terminal sends its signals to the application too; this process stays to merge the recordings.
     let [interrupt, terminate] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM].map(|signal| {
         let seen = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(signal, Arc::clone(&seen)).map(|_| seen)
@@ -177,7 +176,7 @@ fn start_and_wait(launch: &Launch) -> anyhow::Result<ExitStatus> {
     let mut child = Command::new(first).args(rest).envs(launch.environment.clone()).spawn().map_err(|e| {
         UsageError::new(
             format!("cannot start {}: {e}", Path::new(first).display()),
-            "Give the launcher and the program behind `--`, as they are typed without beff-raw.",
+            "Give the launcher and the program after `--`, as they are typed without beff-raw.",
         )
     })?;
     wait(&mut child, &terminate)
@@ -195,24 +194,24 @@ fn wait(child: &mut Child, terminate: &AtomicBool) -> anyhow::Result<ExitStatus>
     }
 }
 
-/// Sees to it that the profile is there, and says what is. Only what this recording was merged to counts as it.
-fn conclude(parts: &Path, output: &Path) -> anyhow::Result<()> {
+/// Publishes the profile and reports it. Only a merge of this recording is accepted.
+fn finalize_profile(parts: &Path, output: &Path) -> anyhow::Result<()> {
     if !merge::has_recordings(parts) {
         let _ = std::fs::remove_dir(parts);
-        complain(
+        print_diagnostic(
             "nothing was recorded: no process with the profiler started MPI (the program is static, starts its \
              processes another way, or its MPI is another one)",
         );
         return Ok(());
     }
-    merge::publish(parts, output)?;
+    merge::publish_profile(parts, output)?;
     merge::remove_parts(parts);
-    let word = word_of(output.as_os_str());
-    complain(&format!("wrote {}; `beff-raw profile show {word}` shows what is in it", output.display()));
+    let word = shell_word(output.as_os_str());
+    print_diagnostic(&format!("wrote {}; `beff-raw profile show {word}` shows its content", output.display()));
     Ok(())
 }
 
-/// Ends this process as the application ended.
-fn end_as(status: ExitStatus) -> ! {
+/// Ends this process with the status of the application.
+fn exit_like(status: ExitStatus) -> ! {
     std::process::exit(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }

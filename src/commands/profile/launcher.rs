@@ -3,50 +3,50 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// How a launcher hands variables to its ranks.
+/// How a launcher passes variables to its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// `-x NAME=VALUE` (Open MPI), for each program of `a : b` anew.
+enum EnvironmentPassing {
+    /// `-x NAME=VALUE` (Open MPI), repeated for each program of `a : b`.
     X,
     /// `-genv NAME VALUE` (hydra of MPICH, Intel MPI and MVAPICH).
     Genv,
     /// `--export=ALL,NAME=VALUE` (Slurm).
     Export,
-    /// By its own environment: no launcher at all, or one that is not known.
+    /// By its own environment: no launcher, or an unknown one.
     Environment,
 }
 
 /// A command that starts ranks, with variables for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launch {
+pub struct LaunchCommand {
     /// Words of the command.
     pub words: Vec<OsString>,
     /// Variables of the command itself.
     pub environment: Vec<(String, OsString)>,
-    /// Which MPI the launcher is of, as far as its name or version tells.
+    /// MPI family of the launcher, if its name or version identifies it.
     pub family: Option<&'static str>,
 }
 
-/// True if the command's first word starts ranks.
+/// True if the word is a launcher.
 pub fn is_launcher(word: &OsStr) -> bool {
     let names = ["mpirun", "mpiexec", "orterun", "prterun", "srun"];
-    let name = name_of(word);
+    let name = file_name(word);
     names.iter().any(|known| name == *known || name.strip_prefix(known).is_some_and(|rest| rest.starts_with('.')))
 }
 
-fn name_of(word: &OsStr) -> String {
+fn file_name(word: &OsStr) -> String {
     Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned()
 }
 
-/// The command with these variables for its ranks. `version` is what `LAUNCHER --version` prints.
-pub fn with_variables(words: &[OsString], variables: &[(&str, OsString)], version: &str) -> Launch {
-    let (way, family) = way_of(words.first().map_or(OsStr::new(""), OsString::as_os_str), version);
+/// Adds variables for its ranks to a command. `version` is the output of `LAUNCHER --version`.
+pub fn with_variables(words: &[OsString], variables: &[(&str, OsString)], version: &str) -> LaunchCommand {
+    let (way, family) = environment_passing(words.first().map_or(OsStr::new(""), OsString::as_os_str), version);
     let mut all = Vec::with_capacity(words.len() + 2 * variables.len());
     let mut environment = Vec::new();
-    let Some((first, rest)) = words.split_first() else { return Launch { words: all, environment, family } };
+    let Some((first, rest)) = words.split_first() else { return LaunchCommand { words: all, environment, family } };
     all.push(first.clone());
     match way {
-        Way::X => {
+        EnvironmentPassing::X => {
             let options = || {
                 variables.iter().flat_map(|(name, value)| {
                     let mut set = OsString::from(format!("{name}="));
@@ -62,14 +62,14 @@ pub fn with_variables(words: &[OsString], variables: &[(&str, OsString)], versio
                 }
             }
         }
-        Way::Genv => {
+        EnvironmentPassing::Genv => {
             for (name, value) in variables {
                 all.extend([OsString::from("-genv"), OsString::from(name), value.clone()]);
             }
             all.extend_from_slice(rest);
         }
-        Way::Export => {
-            // A value with a comma would end there; srun takes the values of names from its environment.
+        EnvironmentPassing::Export => {
+            // A value with a comma would be cut; srun takes the values of bare names from its environment.
             let mut export = OsString::from("--export=ALL");
             for (name, value) in variables {
                 export.push(format!(",{name}"));
@@ -78,28 +78,28 @@ pub fn with_variables(words: &[OsString], variables: &[(&str, OsString)], versio
             all.push(export);
             all.extend_from_slice(rest);
         }
-        Way::Environment => {
+        EnvironmentPassing::Environment => {
             environment.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
             all.extend_from_slice(rest);
         }
     }
-    Launch { words: all, environment, family }
+    LaunchCommand { words: all, environment, family }
 }
 
-fn way_of(first: &OsStr, version: &str) -> (Way, Option<&'static str>) {
+fn environment_passing(first: &OsStr, version: &str) -> (EnvironmentPassing, Option<&'static str>) {
     if !is_launcher(first) {
-        return (Way::Environment, None);
+        return (EnvironmentPassing::Environment, None);
     }
     let version = version.to_ascii_lowercase();
     let has = |part: &str| version.contains(part);
-    if name_of(first).starts_with("srun") {
-        (Way::Export, None)
+    if file_name(first).starts_with("srun") {
+        (EnvironmentPassing::Export, None)
     } else if has("open mpi") || has("openrte") || has("open-mpi") || has("prrte") {
-        (Way::X, Some("Open MPI"))
+        (EnvironmentPassing::X, Some("Open MPI"))
     } else if has("hydra") || has("mpich") || has("intel") || has("mvapich") {
-        (Way::Genv, Some("MPICH"))
+        (EnvironmentPassing::Genv, Some("MPICH"))
     } else {
-        (Way::Environment, None)
+        (EnvironmentPassing::Environment, None)
     }
 }
 
@@ -107,12 +107,12 @@ fn way_of(first: &OsStr, version: &str) -> (Way, Option<&'static str>) {
 mod tests {
     use super::*;
 
-    fn launch(line: &str, version: &str) -> Launch {
+    fn launch(line: &str, version: &str) -> LaunchCommand {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         with_variables(&words, &[("LD_PRELOAD", "/a,b.so".into()), ("DIR", "/d e".into())], version)
     }
 
-    fn line(launch: &Launch) -> String {
+    fn line(launch: &LaunchCommand) -> String {
         launch.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join("|")
     }
 

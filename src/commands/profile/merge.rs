@@ -1,4 +1,4 @@
-//! `beff-raw profile merge DIR`: one profile of what the processes wrote.
+//! `beff-raw profile merge DIR`: merges the recordings of the processes into one profile.
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -6,40 +6,44 @@ use std::path::{Path, PathBuf};
 
 use beff_trace::merge::MergeError;
 
-use super::options::{must_be_new, MergeArgs};
-use crate::frame::command::complain;
+use super::options::{check_absent, MergeArgs};
+use crate::frame::command::print_diagnostic;
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::paths::word_of;
+use crate::frame::paths::shell_word;
 
-/// Ending of the directory where the processes of a program write.
-const PARTS: &str = ".parts";
+/// Suffix of the directory to which the processes of a program write.
+const PARTS_SUFFIX: &str = ".parts";
 
-/// Begin of the names that a merge by the ranks has in it.
-const MERGED: &str = "merged.csv";
+/// Prefix of the files that a merge by the ranks writes there.
+const MERGED_NAME: &str = "merged.csv";
 
-/// Set for programs that `beff-raw profile` has started: it says itself what was written.
-pub const SILENT: &str = "BEFF_PROFILE_LAUNCHED";
+/// Set for programs started by `beff-raw profile`, which itself reports the output.
+pub const LAUNCHED_VARIABLE: &str = "BEFF_PROFILE_LAUNCHED";
 
-/// The directory for a profile.
-pub fn parts_of(output: &Path) -> PathBuf {
+/// Directory of the recordings for a profile.
+pub fn parts_directory(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
-    name.push(PARTS);
+    name.push(PARTS_SUFFIX);
     name.into()
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// A directory without recordings, a file that exists, what the disk says.
+/// A directory without recordings, a file that exists, I/O errors.
 pub fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
     let output = match &args.output {
         Some(output) => output.clone(),
         None => default_output(&args.directory)?,
     };
-    must_be_new(&output)?;
+    check_absent(&output)?;
     merge(&args.directory, &output)?;
-    if std::env::var_os(SILENT).is_none() {
-        complain(&format!("wrote {}; the files in {} can go", output.display(), args.directory.display()));
+    if std::env::var_os(LAUNCHED_VARIABLE).is_none() {
+        print_diagnostic(&format!(
+            "wrote {}; the files in {} are no longer needed",
+            output.display(),
+            args.directory.display()
+        ));
     }
     Ok(Exit::Ok)
 }
@@ -47,56 +51,58 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
 fn default_output(directory: &Path) -> Result<PathBuf, UsageError> {
     let name = directory.as_os_str().to_string_lossy().into_owned();
     let name = name.trim_end_matches('/');
-    name.strip_suffix(PARTS).filter(|name| !name.is_empty()).map(PathBuf::from).ok_or_else(|| {
-        UsageError::new(format!("{name} does not end in {PARTS}, so the profile has no name"), "Name it with -o FILE.")
+    name.strip_suffix(PARTS_SUFFIX).filter(|name| !name.is_empty()).map(PathBuf::from).ok_or_else(|| {
+        UsageError::new(
+            format!("{name} does not end in {PARTS_SUFFIX}, so the profile has no name"),
+            "Name it with -o FILE.",
+        )
     })
 }
 
-/// Where the ranks merge: a name of their own, so that what has it was made by this merge. Whole, as [`beff_trace::merge::merge`] names
-/// nothing that is not.
-pub fn merged_in(parts: &Path, output: &Path) -> PathBuf {
-    parts.join(if beff_trace::text::is_zstd(output) { "merged.csv.zst" } else { MERGED })
+/// Output of a merge by the ranks: a separate name, so that the file is known to be of this merge. It is complete, as
+/// [`beff_trace::merge::merge`] names no incomplete file.
+pub fn merged_path(parts: &Path, output: &Path) -> PathBuf {
+    parts.join(if beff_trace::text::is_zstd(output) { "merged.csv.zst" } else { MERGED_NAME })
 }
 
-/// Gives the profile its name: the one that the ranks have merged, or else the one that their files make.
+/// Publishes the profile under its name: the merge by the ranks, or else a merge of their files.
 ///
 /// # Errors
-/// As [`run`]. What has the name is as it was then, and so are the files of the processes.
-pub fn publish(parts: &Path, output: &Path) -> anyhow::Result<()> {
-    match std::fs::hard_link(merged_in(parts, output), output) {
+/// As [`run`]. A file of that name, and the files of the processes, are unchanged then.
+pub fn publish_profile(parts: &Path, output: &Path) -> anyhow::Result<()> {
+    match std::fs::hard_link(merged_path(parts, output), output) {
         Ok(()) => return Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Err(explained(&MergeError::Exists(output.to_owned()), parts, output))?;
+            Err(merge_error(&MergeError::Exists(output.to_owned()), parts, output))?;
         }
-        // The ranks have not merged, or the file system knows no links.
+        // The ranks have not merged, or the file system does not support links.
         Err(_) => {}
     }
     merge(parts, output)
 }
 
-/// Merges, and says what is missing.
+/// Merges, and prints what is missing.
 ///
 /// # Errors
-/// As [`run`]. Nothing of the profile is left then.
+/// As [`run`]. No part of the profile is left then.
 pub fn merge(parts: &Path, output: &Path) -> anyhow::Result<()> {
-    let report = beff_trace::merge::merge(parts, output, &beff_trace::merge::Options::default())
-        .map_err(|error| explained(&error, parts, output))?;
-    report.remarks().iter().for_each(|remark| complain(remark));
+    let report = beff_trace::merge::merge(parts, output, &beff_trace::merge::MergeOptions::default())
+        .map_err(|error| merge_error(&error, parts, output))?;
+    report.remarks().iter().for_each(|remark| print_diagnostic(remark));
     Ok(())
 }
 
-fn explained(error: &MergeError, parts: &Path, output: &Path) -> UsageError {
+fn merge_error(error: &MergeError, parts: &Path, output: &Path) -> UsageError {
     let command =
-        |output: &OsStr| format!("beff-raw profile merge {} -o {}", word_of(parts.as_os_str()), word_of(output));
+        |output: &OsStr| format!("beff-raw profile merge {} -o {}", shell_word(parts.as_os_str()), shell_word(output));
     let next = match error {
-        MergeError::Exists(_) => format!("Merge under another name: {}", command(another(output).as_os_str())),
-        _ => format!("Once that is mended: {}, or -o FILE on another disk.", command(output.as_os_str())),
+        MergeError::Exists(_) => format!("Merge under another name: {}", command(unused_output(output).as_os_str())),
+        _ => format!("Once that is fixed: {}, or -o FILE on another disk.", command(output.as_os_str())),
     };
     UsageError::new(error.to_string(), next)
 }
 
-/// The first free name like this one.
-fn another(output: &Path) -> PathBuf {
+fn unused_output(output: &Path) -> PathBuf {
     let numbered = |number: u32| {
         let mut name = OsString::from(format!("{number}-"));
         name.push(output.file_name().unwrap_or_default());
@@ -105,7 +111,7 @@ fn another(output: &Path) -> PathBuf {
     (2..10_000).map(numbered).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| numbered(10_000))
 }
 
-/// True if a process has recorded into the directory, or nobody can tell: then merging says why.
+/// True if a process has recorded into the directory, or it cannot be read: then merging reports why.
 pub fn has_recordings(parts: &Path) -> bool {
     let any = |entries: std::fs::ReadDir| entries.flatten().any(|entry| is_recording(&entry.file_name()));
     std::fs::read_dir(parts).map_or(true, any)
@@ -116,11 +122,11 @@ fn is_recording(name: &OsStr) -> bool {
     name.starts_with("rank-") && name.ends_with(".beff")
 }
 
-/// Takes away what the processes wrote and their merge, and nothing else: the directory stays if something foreign is in it.
+/// Removes the files of the processes and their merge, and nothing else: the directory stays if it contains other files.
 pub fn remove_parts(parts: &Path) {
     for entry in std::fs::read_dir(parts).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if is_recording(&name) || name.to_string_lossy().starts_with(MERGED) {
+        if is_recording(&name) || name.to_string_lossy().starts_with(MERGED_NAME) {
             let _ = std::fs::remove_file(entry.path());
         }
     }

@@ -1,4 +1,4 @@
-//! `beff-raw profile`: records the MPI-IO of any application, merges what was recorded, shows it. Needs no MPI itself.
+//! `beff-raw profile`: records the MPI-IO of any application, merges recordings, shows profiles. Needs no MPI itself.
 
 mod launch;
 mod launcher;
@@ -8,32 +8,31 @@ mod options;
 mod program;
 mod show;
 
-pub use options::{Action, MergeArgs, ProfileArgs, ShowArgs, ShowFormat};
+pub use options::{MergeArgs, ProfileAction, ProfileArgs, ShowArgs, ShowFormat};
 
 use clap::Args;
 
-use crate::frame::benchmark::{as_typed, typed, Command};
+use crate::frame::benchmark::{keep_arguments, parse_options, Command};
 use crate::frame::error::Exit;
 use crate::frame::options::common_help;
 
 /// The command.
 pub const COMMAND: Command = Command {
     name: "profile",
-    about: "Record the MPI-IO of any application as a file that `replay` runs as a benchmark; show what is in it",
+    about: "Record the MPI-IO of any application as a file that `replay` runs as a benchmark; show its content",
     after_help: AFTER_HELP,
     options: ProfileArgs::augment_args,
-    translate: as_typed,
-    run: |options| run(&typed(options)?),
+    translate: keep_arguments,
+    run: |options| run(&parse_options(options)?),
     measures: false,
-    of_this_host: true,
+    is_host_specific: true,
 };
 
-/// What stands below the options in `--help`.
 const AFTER_HELP: &str = concat!(
     "Examples:
   Record a program with 4 ranks; its output and its exit code stay as they are:
       beff-raw profile -o app.csv -- mpirun -n 4 ./app input.nml
-  What it did, and what cost most:
+  Its calls, and the largest costs:
       beff-raw profile show app.csv
   Run its I/O as a benchmark, through MPI-IO and without:
       mpirun -n 4 beff-raw replay app.csv --backend mpiio,posix
@@ -50,16 +49,16 @@ docs/profile.md describes the file; it is text, and can be edited or written by 
 /// Runs the command.
 ///
 /// # Errors
-/// What stands in the way of recording, merging or showing. An application that fails is none: its exit code is passed on.
+/// Errors of recording, merging or showing. An application that fails is not an error: its exit code is passed on.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
     match &args.action {
-        Some(Action::Merge(args)) => merge::run(args),
-        Some(Action::Show(args)) => show::run(args),
+        Some(ProfileAction::Merge(args)) => merge::run(args),
+        Some(ProfileAction::Show(args)) => show::run(args),
         None => launch::run(args),
     }
 }
 
-/// The profiler libraries that are there, in words: which MPI each is for, and where it is.
+/// Descriptions of the available profiler libraries: MPI and path.
 pub fn profilers() -> Vec<String> {
-    library::all().into_iter().map(|(path, abi)| format!("for {}: {}", abi.name(), path.display())).collect()
+    library::find_all().into_iter().map(|(path, abi)| format!("for {}: {}", abi.name(), path.display())).collect()
 }

@@ -11,36 +11,36 @@ use crate::frame::error::UsageError;
 #[derive(Clone, Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub struct ProfileArgs {
-    /// The profile to write; nothing that exists is overwritten [default: APP.profile.csv, or a free name like it]
+    /// Profile to write; existing files are not overwritten [default: APP.profile.csv, or an unused name like it]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Most bytes that the ranks together may record on disk; calls beyond are not recorded, and the profile says so
+    /// Maximum bytes that all ranks together may record on disk; calls beyond are not recorded, and the profile says so
     #[arg(long, value_name = "SIZE", value_parser = crate::frame::units::parse_size, default_value = "64G")]
     pub limit: u64,
     /// The launcher with its options, the program and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-    /// What to do with recordings that are there
+    /// Action on existing recordings
     #[command(subcommand)]
-    pub action: Option<Action>,
+    pub action: Option<ProfileAction>,
 }
 
-/// What else can be done.
+/// Other actions.
 #[derive(Clone, Debug, Subcommand)]
-pub enum Action {
-    /// Make a profile of the files that the processes left in a directory, as after a kill
+pub enum ProfileAction {
+    /// Merge the files that the processes left in a directory, as after a kill, into a profile
     Merge(MergeArgs),
-    /// Show what a profile has: files, functions, sizes, hints, and the largest costs
+    /// Show the content of a profile: files, functions, sizes, hints, and the largest costs
     Show(ShowArgs),
 }
 
 /// Options of `profile merge`.
 #[derive(Clone, Debug, Args)]
 pub struct MergeArgs {
-    /// Directory with the files of the processes
+    /// Directory with the recordings
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// The profile to write; nothing that exists is overwritten [default: DIR without `.parts`]
+    /// Profile to write; existing files are not overwritten [default: DIR without `.parts`]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -68,8 +68,7 @@ pub enum ShowFormat {
     Json,
 }
 
-/// Refuses to write over a file.
-pub(super) fn must_be_new(path: &std::path::Path) -> Result<(), UsageError> {
+pub(super) fn check_absent(path: &std::path::Path) -> Result<(), UsageError> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Which MPI a command uses, found without running any of it.
+//! Determines which MPI a command uses, without running any of it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -8,19 +8,19 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Binary interfaces of MPI libraries: what is compiled for one does not work with another.
+/// Binary interfaces of MPI libraries: a program compiled for one does not work with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abi {
     /// MPICH, Intel MPI, MVAPICH, Cray MPI.
     Mpich,
     /// Open MPI.
     OpenMpi,
-    /// The standard one of MPI-5.
+    /// Standard ABI of MPI-5.
     Standard,
 }
 
 impl Abi {
-    /// As it is written.
+    /// Display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mpich => "MPICH",
@@ -29,8 +29,7 @@ impl Abi {
         }
     }
 
-    /// The one of a library by its soname.
-    fn of_library(soname: &str) -> Option<Self> {
+    fn from_soname(soname: &str) -> Option<Self> {
         let is = |prefix: &str| soname.starts_with(prefix);
         if is("libmpi_abi.so") {
             Some(Self::Standard)
@@ -44,40 +43,40 @@ impl Abi {
     }
 }
 
-/// What the words of a command run.
+/// How the program of a command uses MPI.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Program {
+pub enum MpiLinkage {
     /// A program that links this MPI.
     Links(Abi, PathBuf),
-    /// A program of its own, without a dynamic linker.
+    /// A statically linked program.
     Static(PathBuf),
-    /// It, or an interpreter of it, links none, but may load one.
+    /// The program or its interpreter links no MPI, but may load one.
     Loads(PathBuf),
     /// No word is a program.
     NotFound,
 }
 
-/// Looks at the words behind the launcher: the first program that links MPI, also behind a script, an interpreter or `env`.
-pub fn find(words: &[OsString], is_launched: bool) -> Program {
-    let mut first = Program::NotFound;
+/// Examines the words after the launcher: the first program that links MPI, also through a script, an interpreter or `env`.
+pub fn find(words: &[OsString], is_launched: bool) -> MpiLinkage {
+    let mut first = MpiLinkage::NotFound;
     for word in words.iter().skip(usize::from(is_launched)) {
         let Some(path) = executable(word) else { continue };
-        let found = look(&path, 4);
-        if matches!(found, Program::Links(..)) {
+        let found = inspect(&path, 4);
+        if matches!(found, MpiLinkage::Links(..)) {
             return found;
         }
-        if first == Program::NotFound {
+        if first == MpiLinkage::NotFound {
             first = found;
         }
-        // An option's value can have the name of a program, but the program's own arguments are not looked at for ever.
-        if matches!(first, Program::Static(_)) {
+        // The value of an option may be the name of a program, but arguments of a static program are not examined.
+        if matches!(first, MpiLinkage::Static(_)) {
             break;
         }
     }
     first
 }
 
-/// The file of a word, as the shell would find it.
+/// File of a word, as the shell would find it.
 fn executable(word: &OsStr) -> Option<PathBuf> {
     if word.to_string_lossy().starts_with('-') {
         return None;
@@ -89,57 +88,56 @@ fn executable(word: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|directory| directory.join(word)).find(|path| runs(path))
 }
 
-fn look(path: &Path, depth: u32) -> Program {
+fn inspect(path: &Path, depth: u32) -> MpiLinkage {
     let mut begin = Vec::new();
     let read = File::open(path).and_then(|file| file.take(1 << 12).read_to_end(&mut begin));
     if read.is_err() {
-        return Program::Loads(path.to_owned());
+        return MpiLinkage::Loads(path.to_owned());
     }
     if let Some(line) = begin.strip_prefix(b"#!") {
-        return script(path, line, depth);
+        return inspect_script(path, line, depth);
     }
-    match loader(path) {
-        Some(loader) => linked(&loader, path),
-        None if begin.starts_with(b"\x7fELF") => Program::Static(path.to_owned()),
-        None => Program::Loads(path.to_owned()),
+    match dynamic_linker(path) {
+        Some(loader) => inspect_dynamic(&loader, path),
+        None if begin.starts_with(b"\x7fELF") => MpiLinkage::Static(path.to_owned()),
+        None => MpiLinkage::Loads(path.to_owned()),
     }
 }
 
 /// A script links what its interpreter links, and may start anything.
-fn script(path: &Path, line: &[u8], depth: u32) -> Program {
+fn inspect_script(path: &Path, line: &[u8], depth: u32) -> MpiLinkage {
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
     let interpreters = line.split_whitespace().filter_map(|word| executable(OsStr::new(word)));
-    let links = |interpreter: PathBuf| match look(&interpreter, depth - 1) {
-        Program::Links(abi, _) => Some(Program::Links(abi, path.to_owned())),
+    let links = |interpreter: PathBuf| match inspect(&interpreter, depth - 1) {
+        MpiLinkage::Links(abi, _) => Some(MpiLinkage::Links(abi, path.to_owned())),
         _ => None,
     };
     let found = if depth == 0 { None } else { interpreters.into_iter().find_map(links) };
-    found.unwrap_or_else(|| Program::Loads(path.to_owned()))
+    found.unwrap_or_else(|| MpiLinkage::Loads(path.to_owned()))
 }
 
 /// The dynamic linker that a program names; None for anything else.
-fn loader(path: &Path) -> Option<PathBuf> {
+fn dynamic_linker(path: &Path) -> Option<PathBuf> {
     let mut file = File::open(path).ok()?;
     let elf = elf::ElfStream::<elf::endian::AnyEndian, _>::open_stream(&mut file).ok()?;
     let segment = *elf.segments().iter().find(|segment| segment.p_type == elf::abi::PT_INTERP)?;
-    // Names of files are shorter than this; a damaged program may say anything.
+    // File names are shorter than this; a damaged program may contain any length.
     let mut name = vec![0; usize::try_from(segment.p_filesz.min(4096)).ok()?];
     file.read_exact_at(&mut name, segment.p_offset).ok()?;
     let name = name.split(|byte| *byte == 0).next()?;
     Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
-/// Asks the dynamic linker itself which libraries the program would get: it follows run paths, the cache and the environment, and
-/// runs nothing.
-fn linked(loader: &Path, path: &Path) -> Program {
+/// Queries the dynamic linker for the libraries of a program: it follows run paths, the cache and the environment, and runs nothing.
+fn inspect_dynamic(loader: &Path, path: &Path) -> MpiLinkage {
     let output = Command::new(loader).arg("--list").arg(path).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let Ok(output) = output else { return Program::Loads(path.to_owned()) };
+    let Ok(output) = output else { return MpiLinkage::Loads(path.to_owned()) };
     let libraries = String::from_utf8_lossy(&output.stdout).into_owned();
     let abi = libraries.lines().filter_map(|line| line.split_whitespace().next()).find_map(|library| {
-        Abi::of_library(Path::new(library).file_name().unwrap_or_default().to_string_lossy().as_ref())
+        Abi::from_soname(Path::new(library).file_name().unwrap_or_default().to_string_lossy().as_ref())
     });
-    abi.map_or_else(|| Program::Loads(path.to_owned()), |abi| Program::Links(abi, path.to_owned()))
+    abi.map_or_else(|| MpiLinkage::Loads(path.to_owned()), |abi| MpiLinkage::Links(abi, path.to_owned()))
 }
 
 #[cfg(test)]
@@ -160,7 +158,7 @@ mod tests {
             ("libmpi_mpifh.so.40", None),
             ("libc.so.6", None),
         ] {
-            assert_eq!(Abi::of_library(soname), abi, "{soname}");
+            assert_eq!(Abi::from_soname(soname), abi, "{soname}");
         }
     }
 
@@ -168,9 +166,9 @@ mod tests {
     fn this_test_links_the_mpi_it_was_built_with() {
         let me = std::env::current_exe().unwrap();
         let expected = if beff_ffi::built_with().starts_with("Open MPI") { Abi::OpenMpi } else { Abi::Mpich };
-        assert_eq!(look(&me, 4), Program::Links(expected, me.clone()));
+        assert_eq!(inspect(&me, 4), MpiLinkage::Links(expected, me.clone()));
         let line = [OsString::from("mpirun"), "-n".into(), "2".into(), "env".into(), "A=1".into(), me.clone().into()];
-        assert_eq!(find(&line, true), Program::Links(expected, me));
+        assert_eq!(find(&line, true), MpiLinkage::Links(expected, me));
     }
 
     #[test]
@@ -179,8 +177,8 @@ mod tests {
         let script = directory.path().join("run me");
         std::fs::write(&script, "#!/bin/sh\nexec true\n").unwrap();
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(look(&script, 4), Program::Loads(script.clone()));
-        assert!(matches!(find(&words("true"), false), Program::Loads(_)));
-        assert_eq!(find(&words("mpirun -n 2 ./surely-not-there"), true), Program::NotFound);
+        assert_eq!(inspect(&script, 4), MpiLinkage::Loads(script.clone()));
+        assert!(matches!(find(&words("true"), false), MpiLinkage::Loads(_)));
+        assert_eq!(find(&words("mpirun -n 2 ./surely-not-there"), true), MpiLinkage::NotFound);
     }
 }

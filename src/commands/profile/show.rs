@@ -5,10 +5,10 @@ use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::text::WIDTH;
 
-/// Prints what is in a profile.
+/// Prints the content of a profile.
 ///
 /// # Errors
-/// A file that cannot be read or is no sound profile.
+/// A file that cannot be read or is not a valid profile.
 pub fn run(args: &ShowArgs) -> anyhow::Result<Exit> {
     let refused = |e: beff_trace::text::TextError| {
         let (all, next) = (e.to_string(), e.next_step());

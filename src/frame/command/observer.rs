@@ -1,95 +1,95 @@
-//! Rank 0's ears: every record goes to the journal and into the result, every step to whoever watches.
+//! Observer of rank 0: records go to the journal and into the result, progress to the reporters.
 
-use super::complain;
-use super::progress::Progress;
-use crate::frame::records::{kinds, Outcome, Record, Warning};
+use super::print_diagnostic;
+use super::progress::ProgressMonitor;
+use crate::frame::records::{kinds, JournaledResult, RunOutcome, Warning};
 use crate::frame::report::Outputs;
-use crate::frame::run::{Live, Moved, Observer, Standing};
+use crate::frame::run::{ByteCounter, ProgressReport, RunObserver, TransferVolume};
 use crate::frame::words::clause;
 
-/// Collects the records of a run. Lives on rank 0.
-pub struct Collector<R> {
-    /// What was measured so far.
+/// Collects the records of a run on rank 0.
+pub struct ResultCollector<R> {
+    /// Result so far.
     pub result: R,
-    /// Files to write, if asked for.
+    /// Files to write, if requested.
     pub outputs: Option<Outputs>,
-    progress: Progress,
+    progress: ProgressMonitor,
     journal_broken: bool,
-    judge: Option<fn(&R) -> Vec<f64>>,
+    evaluator: Option<fn(&R) -> Vec<f64>>,
 }
 
-impl<R: Record> Collector<R> {
-    /// Starts with a result that has no records.
+impl<R: JournaledResult> ResultCollector<R> {
+    /// Starts with a result without records.
     #[must_use]
-    pub fn new(result: R, outputs: Option<Outputs>, progress: Progress) -> Self {
-        let mut this = Self { result, outputs, progress, journal_broken: false, judge: None };
+    pub fn new(result: R, outputs: Option<Outputs>, progress: ProgressMonitor) -> Self {
+        let mut this = Self { result, outputs, progress, journal_broken: false, evaluator: None };
         let start = this.result.start_line();
         this.write_journal(&start);
         this
     }
 
-    /// With somebody who works out from the records what the run asks for.
+    /// Adds a function that derives from the records the numbers that the run needs.
     #[must_use]
-    pub fn judged_by(mut self, judge: fn(&R) -> Vec<f64>) -> Self {
-        self.judge = Some(judge);
+    pub fn with_evaluator(mut self, judge: fn(&R) -> Vec<f64>) -> Self {
+        self.evaluator = Some(judge);
         self
     }
 
-    fn write_journal(&mut self, line: &R::Line) {
+    fn write_journal(&mut self, line: &R::JournalLine) {
         let Some(outputs) = self.outputs.as_mut().filter(|_| !self.journal_broken) else { return };
         if let Err(e) = outputs.journal().append(line) {
             self.journal_broken = true;
             let path = outputs.journal_path().display().to_string();
-            complain(&format!(
-                "the journal {path} cannot be written any more: {e}. The run goes on, results in memory"
+            print_diagnostic(&format!(
+                "the journal {path} cannot be written any more: {e}. The run continues, results in memory"
             ));
-            self.result.warn(journal_broken(&path, &e.to_string()));
+            self.result.add_warning(journal_warning(&path, &e.to_string()));
         }
     }
 
-    /// Takes the files away: nothing was measured.
+    /// Removes the files: nothing was measured.
     pub(crate) fn discard(self) {
         if let Some(outputs) = self.finish().1 {
             outputs.discard();
         }
     }
 
-    /// Nothing more is measured: gives the result back.
+    /// Ends the collection and returns the result.
     #[must_use]
     pub fn finish(mut self) -> (R, Option<Outputs>) {
-        self.progress.end(self.result.outcome() == Outcome::Complete);
+        self.progress.end(self.result.outcome() == RunOutcome::Complete);
         (self.result, self.outputs)
     }
 }
 
-/// The journal could not be written to its end.
-pub(crate) fn journal_broken(path: &str, reason: &str) -> Warning {
+/// Warning for a journal that could not be written to its end.
+pub(crate) fn journal_warning(path: &str, reason: &str) -> Warning {
     let cause = clause(reason);
-    kinds::JOURNAL_BROKEN.warning().figure("path", path).figure("reason", reason).told(
-        format!("the journal {path} is not whole"),
+    kinds::JOURNAL_BROKEN.warning().with_figure("path", path).with_figure("reason", reason).with_text(
+        format!("the journal {path} is incomplete"),
         format!("The journal {path} could not be written to its end: {cause}. These results come from memory."),
     )
 }
 
-impl<R: Record> Observer<R::Line> for Collector<R> {
-    fn record(&mut self, line: R::Line) {
+impl<R: JournaledResult> RunObserver<R::JournalLine> for ResultCollector<R> {
+    fn record(&mut self, line: R::JournalLine) {
         self.write_journal(&line);
-        self.result.absorb(line);
+        self.result.apply(line);
     }
 
-    fn progress(&mut self, standing: &Standing) {
+    fn progress(&mut self, standing: &ProgressReport) {
         self.progress.part(standing);
     }
 
-    fn measured(&mut self, is_complete: bool, last: Vec<Moved>) {
+    fn measurement_ended(&mut self, is_complete: bool, last: Vec<TransferVolume>) {
         self.progress.measured(is_complete, last);
     }
 
-    fn judgement(&self) -> Vec<f64> {
-        self.judge.map_or_else(Vec::new, |judge| judge(&self.result))
+    fn derived_numbers(&self) -> Vec<f64> {
+        self.evaluator.map_or_else(Vec::new, |judge| judge(&self.result))
     }
 
-    fn live(&self) -> Live {
+    fn byte_counter(&self) -> ByteCounter {
         self.progress.live()
     }
 }

@@ -1,5 +1,5 @@
-//! What the commands under mpirun share: starting MPI, one configuration for all ranks, output files on rank 0, and an end
-//! that all ranks take together.
+//! Common parts of the commands under mpirun: start of MPI, one configuration for all ranks, output files on rank 0, and a common end of
+//! all ranks.
 
 use std::fmt::Display;
 use std::io;
@@ -7,83 +7,83 @@ use std::path::Path;
 
 use anyhow::{anyhow, Context};
 use beff_backends::DriverOptions;
-use beff_ffi::{stranded, Comm, MpiError, Universe};
+use beff_ffi::{collective_timeout, Comm, MpiError, Universe};
 use nix::sys::resource::{getrlimit, Resource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::progress::Progress;
-use super::{complain, refuse, stdout};
+use super::progress::ProgressMonitor;
+use super::{print_diagnostic, reject_usage, stdout};
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::fault_injection;
 use crate::frame::options::ProgressArgs;
-use crate::frame::planted;
-use crate::frame::records::{HarnessCost, Machine, StorageRecord};
+use crate::frame::records::{HarnessCost, MachineRecord, StorageRecord};
 use crate::frame::report::library::short_name;
-use crate::frame::report::{Outputs, Place, Saved, Sheet};
-use crate::frame::run::able::NotRun;
+use crate::frame::report::{DisplayContext, Outputs, SaveStatus, TerminalOutput};
+use crate::frame::run::availability::SkippedBackend;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::{able, agree, harness};
-use crate::frame::system::launcher::{before_init, wrong_launcher};
+use crate::frame::run::{agree, availability, harness};
+use crate::frame::system::launcher::{launcher_mismatch, pre_init_mismatch};
 use crate::frame::system::storage::storage_record;
 use crate::frame::system::survey::{machine, Survey, LIBRARY_CHARS};
 
-/// Seconds after which ranks that an MPI library leaves waiting are ended: [`stranded`].
-const PATIENCE: &str = "BEFF_RAW_STRANDED_SECONDS";
+/// Environment variable: seconds after which ranks that an MPI library leaves waiting are ended: [`collective_timeout`].
+const STRANDED_VARIABLE: &str = "BEFF_RAW_STRANDED_SECONDS";
 
-/// Why a command ends before it has a result. Nothing becomes [`Early::Everywhere`] by `?` alone: who agrees on an error says so.
+/// Error before a command has a result. `?` alone never yields [`CommandError::Collective`], which requires agreement.
 #[derive(Debug)]
-pub(crate) enum Early {
-    /// The same on every rank, agreed: all of them leave together.
-    Everywhere(anyhow::Error),
-    /// Perhaps of this rank alone: the others may wait for it in a call that it will never make.
-    Alone(anyhow::Error),
+pub(crate) enum CommandError {
+    /// Equal on every rank by agreement: all ranks leave together.
+    Collective(anyhow::Error),
+    /// Possibly on this rank alone: the others may wait for it in a call that it will never make.
+    Local(anyhow::Error),
 }
 
-impl From<MpiError> for Early {
+impl From<MpiError> for CommandError {
     fn from(error: MpiError) -> Self {
-        Self::Alone(error.into())
+        Self::Local(error.into())
     }
 }
 
-impl From<serde_json::Error> for Early {
+impl From<serde_json::Error> for CommandError {
     fn from(error: serde_json::Error) -> Self {
-        Self::Alone(error.into())
+        Self::Local(error.into())
     }
 }
 
-/// Starts MPI, refuses the launcher of another MPI, and does `work` on every rank. Every rank ends with an exit code; of
-/// what `work` failed with everywhere, rank 0 alone speaks. What one rank alone failed with ends all ranks.
+/// Starts MPI, refuses the launcher of another MPI, and runs `work` on every rank. Every rank ends with an exit code; rank 0 alone prints
+/// an error of all ranks. An error of one rank ends all ranks.
 ///
 /// # Errors
-/// MPI does not start, or fails between the ranks at the end.
-pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, Early>) -> anyhow::Result<Exit> {
+/// MPI does not start, or fails at the end.
+pub(crate) fn run_under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, CommandError>) -> anyhow::Result<Exit> {
     let env = |name: &str| std::env::var(name).ok();
     let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_else(|_| beff_ffi::built_with().into());
-    if let Some(message) = before_init(&library, &short_name(&library), env) {
-        return Ok(refuse(&message));
+    if let Some(message) = pre_init_mismatch(&library, &short_name(&library), env) {
+        return Ok(reject_usage(&message));
     }
-    let patience_seconds = match patience(env(PATIENCE).as_deref()) {
+    let patience_seconds = match stranded_limit_seconds(env(STRANDED_VARIABLE).as_deref()) {
         Ok(seconds) => seconds,
-        Err(error) => return Ok(refuse(&error.to_string())),
+        Err(error) => return Ok(reject_usage(&error.to_string())),
     };
-    if let Err(error) = enough_files(open_files()) {
-        return Ok(refuse(&error.to_string()));
+    if let Err(error) = check_open_files(open_file_limit()) {
+        return Ok(reject_usage(&error.to_string()));
     }
     let universe = Universe::init().map_err(|e| anyhow!("MPI cannot be started: {e}"))?;
     abort_on_panic();
     let world = universe.world();
-    stranded::arrange(world.rank(), patience_seconds, complain, i32::from(Exit::Failure.code()));
-    if let Some(message) = wrong_launcher(world.size(), beff_ffi::built_with(), env) {
-        return Ok(refuse(&message));
+    collective_timeout::configure(world.rank(), patience_seconds, print_diagnostic, i32::from(Exit::Failure.code()));
+    if let Some(message) = launcher_mismatch(world.size(), beff_ffi::built_with(), env) {
+        return Ok(reject_usage(&message));
     }
     match work(&universe, &world) {
         Ok(exit) => Ok(exit),
-        Err(Early::Alone(error)) => Ok(or_abort(Err(format!("{error:#}")))),
-        Err(Early::Everywhere(error)) => {
-            // Rank 0 speaks before any rank ends: some launchers kill the others, and their last words, at the first exit.
+        Err(CommandError::Local(error)) => Ok(unwrap_or_abort(Err(format!("{error:#}")))),
+        Err(CommandError::Collective(error)) => {
+            // Rank 0 prints before any rank ends: some launchers kill the others, with their last output, at the first exit.
             if world.is_root() {
-                complain(&format!("{error:#}"));
+                print_diagnostic(&format!("{error:#}"));
             }
             world.barrier()?;
             Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure })
@@ -91,57 +91,56 @@ pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, Earl
     }
 }
 
-/// How long ranks are waited for that a library may have left in a call; `given` is the value of the variable.
-fn patience(given: Option<&str>) -> Result<u64, UsageError> {
-    let Some(text) = given else { return Ok(stranded::LIMIT_SECONDS) };
+/// Time limit for ranks that a library may have left in a call; `given` is the value of the variable.
+fn stranded_limit_seconds(given: Option<&str>) -> Result<u64, UsageError> {
+    let Some(text) = given else { return Ok(collective_timeout::DEFAULT_LIMIT_SECONDS) };
     text.parse().ok().filter(|seconds| *seconds > 0).ok_or_else(|| {
         UsageError::new(
-            format!("{PATIENCE}={text} is no number of seconds"),
+            format!("{STRANDED_VARIABLE}={text} is not a number of seconds"),
             "Give a whole number above 0, or unset the variable.",
         )
     })
 }
 
-/// Open files that MPI and a run need at the least. With fewer than 32 MPICH 4.0 and Open MPI 4.1 end or hang in MPI_Init, with a
-/// few more a run cannot clean up behind itself.
-const LEAST_FILES: u64 = 64;
+/// Minimum of open files that MPI and a run need. With fewer than 32 MPICH 4.0 and Open MPI 4.1 end or hang in MPI_Init, with a few more
+/// a run cannot clean up.
+const MIN_OPEN_FILES: u64 = 64;
 
 /// Soft limit of open files.
-fn open_files() -> u64 {
+fn open_file_limit() -> u64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft)
 }
 
-fn enough_files(limit: u64) -> Result<(), UsageError> {
-    if limit >= LEAST_FILES {
+fn check_open_files(limit: u64) -> Result<(), UsageError> {
+    if limit >= MIN_OPEN_FILES {
         return Ok(());
     }
     Err(UsageError::new(
         format!(
-            "the limit of open files is {limit}: MPI needs {LEAST_FILES} or more, and may hang in its start with fewer"
+            "the limit of open files is {limit}: MPI needs {MIN_OPEN_FILES} or more, and may hang in MPI_Init with fewer"
         ),
-        "Raise it where the ranks begin: ulimit -n 1024",
+        "Raise it where the ranks start: ulimit -n 1024",
     ))
 }
 
-/// A rank that panics would leave the others in a collective call for ever.
+/// A rank that panics would leave the others in a collective call forever.
 fn abort_on_panic() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         default(info);
-        complain("this is a defect of beff-raw: please report it with the lines above");
+        print_diagnostic("this is a defect of beff-raw: please report it with the lines above");
         beff_ffi::universe::abort(i32::from(Exit::Failure.code()));
     }));
 }
 
-/// An error on its way to the other ranks.
 #[derive(Default, Serialize, Deserialize)]
-struct Told {
-    /// What cannot be run, in two halves: [`UsageError`].
+struct PackedError {
+    /// The two parts of a [`UsageError`].
     usage: Option<(String, String)>,
     other: String,
 }
 
-impl From<anyhow::Error> for Told {
+impl From<anyhow::Error> for PackedError {
     fn from(error: anyhow::Error) -> Self {
         match error.downcast::<UsageError>() {
             Ok(e) => Self { usage: Some((e.cause, e.next_step)), ..Self::default() },
@@ -150,75 +149,84 @@ impl From<anyhow::Error> for Told {
     }
 }
 
-impl From<Told> for anyhow::Error {
-    fn from(told: Told) -> Self {
-        match told.usage {
+impl From<PackedError> for anyhow::Error {
+    fn from(packed: PackedError) -> Self {
+        match packed.usage {
             Some((cause, next_step)) => UsageError::new(cause, next_step).into(),
-            None => anyhow!(told.other),
+            None => anyhow!(packed.other),
         }
     }
 }
 
-/// One step before the measurement: what every rank has made, or on every rank the error of the lowest rank that could not.
-/// Collective; every step that may fail on one rank alone goes through here, so none leaves the others behind.
+/// One step before the measurement: value of each rank, or on every rank the error of the lowest rank that failed. Collective; every step
+/// that may fail on one rank alone is run by it, so that no rank waits for another.
 ///
 /// # Errors
-/// Everywhere: what `make` failed with on some rank.
-pub(crate) fn step<T>(world: &Comm, name: &str, make: impl FnOnce() -> anyhow::Result<T>) -> Result<T, Early> {
-    let made = planted::failure(name, world.rank()).map_err(|message| anyhow!(message)).and_then(|()| make());
-    let packed = made.map_err(|error| serde_json::to_string(&Told::from(error)).unwrap_or_default());
-    agree::all(world, packed)?.map_err(|(rank, packed)| {
-        let unreadable = |_| Told { other: format!("rank {rank} failed in the step {name}"), ..Told::default() };
-        Early::Everywhere(serde_json::from_str::<Told>(&packed).unwrap_or_else(unreadable).into())
+/// Everywhere: `make` failed on some rank.
+pub(crate) fn collective_step<T>(
+    world: &Comm,
+    name: &str,
+    make: impl FnOnce() -> anyhow::Result<T>,
+) -> Result<T, CommandError> {
+    let outcome =
+        fault_injection::injected_failure(name, world.rank()).map_err(|message| anyhow!(message)).and_then(|()| make());
+    let packed = outcome.map_err(|error| serde_json::to_string(&PackedError::from(error)).unwrap_or_default());
+    agree::all_or_first_error(world, packed)?.map_err(|(rank, packed)| {
+        let unreadable =
+            |_| PackedError { other: format!("rank {rank} failed in the step {name}"), ..PackedError::default() };
+        CommandError::Collective(serde_json::from_str::<PackedError>(&packed).unwrap_or_else(unreadable).into())
     })
 }
 
-/// What rank 0 makes, on every rank: the configuration of the command line and its files, facts about rank 0's host.
-/// Collective; `make` runs on rank 0 alone.
+/// Value of rank 0 on every rank: the configuration from the command line and its files, facts about rank 0's host. Collective; `make`
+/// runs on rank 0 alone.
 ///
 /// # Errors
-/// Everywhere: what `make` refused.
-pub(crate) fn from_root<T: Serialize + DeserializeOwned>(
+/// Everywhere: the error of `make`.
+pub(crate) fn broadcast_from_root<T: Serialize + DeserializeOwned>(
     world: &Comm,
     name: &str,
     make: impl FnOnce() -> Result<T, UsageError>,
-) -> Result<T, Early> {
-    // What cannot be written for the others is an error of the step, too.
+) -> Result<T, CommandError> {
+    // A serialization error is an error of the step, too.
     let pack = || if world.is_root() { Ok(serde_json::to_vec(&make()?)?) } else { Ok(Vec::new()) };
-    let packed = step(world, name, pack)?;
+    let packed = collective_step(world, name, pack)?;
     Ok(serde_json::from_slice(&world.bcast_bytes(packed, 0)?)?)
 }
 
-/// The backends that cannot work here: they are not run, which is said at once. Collective.
+/// The backends that cannot work here: they are not run, which is reported at once. Collective.
 ///
 /// # Errors
-/// Everywhere: no other backend is left, or the storage failed a trial. MPI between the ranks.
-pub(crate) fn leave_out(
+/// Everywhere: no backend is left, or the storage failed in a trial. MPI errors.
+pub(crate) fn skip_unavailable_backends(
     world: &Comm,
     run_dir: &RunDir,
     backends: &[String],
     options: impl Fn(&str) -> DriverOptions,
-) -> Result<Vec<NotRun>, Early> {
-    let not_run = able::not_run(world, run_dir, backends, options)?.map_err(|(rank, message)| {
-        Early::Everywhere(anyhow!(
-            "rank {rank}: {message}; nothing was measured: look at the storage, or choose another --path"
+) -> Result<Vec<SkippedBackend>, CommandError> {
+    let not_run = availability::find_unavailable(world, run_dir, backends, options)?.map_err(|(rank, message)| {
+        CommandError::Collective(anyhow!(
+            "rank {rank}: {message}; nothing was measured: check the storage, or choose another --path"
         ))
     })?;
-    able::refuse_if_all(backends, &not_run).map_err(|e| Early::Everywhere(e.into()))?;
+    availability::check_any_available(backends, &not_run).map_err(|e| CommandError::Collective(e.into()))?;
     if world.is_root() {
-        not_run.iter().for_each(|n| complain(&format!("{} is not run, the others are: {}", n.backend, n.reason)));
+        not_run
+            .iter()
+            .for_each(|n| print_diagnostic(&format!("{} is not run, the others are: {}", n.backend, n.reason)));
     }
     Ok(not_run)
 }
 
-/// What a user who waits wants to know, once.
+/// Prints an announcement for a waiting user, once.
 pub(crate) fn announce(world: &Comm, progress: &ProgressArgs, text: impl FnOnce() -> String) {
     if world.is_root() && progress.announces() {
-        complain(&text());
+        print_diagnostic(&text());
     }
 }
 
-/// Who watches the run, on rank 0; nobody on the other ranks. Before the run: what cannot be watched as asked is not begun. Collective.
+/// Progress reporters on rank 0, none on other ranks. They are opened before the run: one that cannot be monitored as requested is not
+/// begun. Collective.
 ///
 /// # Errors
 /// Everywhere: a bar without a terminal, a file of metrics that cannot be written.
@@ -226,111 +234,116 @@ pub(crate) fn open_progress(
     world: &Comm,
     args: &ProgressArgs,
     title: impl FnOnce() -> String,
-) -> Result<Progress, Early> {
-    let mut made = Progress::silent();
+) -> Result<ProgressMonitor, CommandError> {
+    let mut monitor = ProgressMonitor::silent();
     let open = || {
         if world.is_root() {
-            made = Progress::open(args, &title())?;
+            monitor = ProgressMonitor::open(args, &title())?;
         }
         Ok(())
     };
-    step(world, "progress", open)?;
-    Ok(made)
+    collective_step(world, "progress", open)?;
+    Ok(monitor)
 }
 
-/// Output files on rank 0, if there is a prefix; None on the other ranks. They are opened before the run: a result that
-/// cannot be kept is not worth measuring. Collective.
+/// Output files on rank 0, if there is a prefix; None on other ranks. They are opened before the run: a result that cannot be kept is not
+/// worth measuring. Collective.
 ///
 /// # Errors
-/// Everywhere: what failed on some rank.
-pub(crate) fn open_outputs(world: &Comm, prefix: Option<&Path>, suffixes: &[String]) -> Result<Option<Outputs>, Early> {
-    let mut made = None;
+/// Everywhere: an error on some rank.
+pub(crate) fn open_outputs(
+    world: &Comm,
+    prefix: Option<&Path>,
+    suffixes: &[String],
+) -> Result<Option<Outputs>, CommandError> {
+    let mut created = None;
     let make = || match prefix.filter(|_| world.is_root()) {
         Some(prefix) => Outputs::create(prefix, suffixes)
-            .map(|outputs| made = Some(outputs))
+            .map(|outputs| created = Some(outputs))
             .map_err(|e| UsageError::new(e.to_string(), "Choose another --out.").into()),
         None => Ok(()),
     };
-    let agreed = step(world, "output files", make);
+    let agreed = collective_step(world, "output files", make);
     if agreed.is_err() {
-        // Another rank failed: nothing will fill them.
-        made.take().into_iter().for_each(Outputs::discard);
+        // Another rank failed: the files stay empty.
+        created.take().into_iter().for_each(Outputs::discard);
     }
-    agreed.map(|()| made)
+    agreed.map(|()| created)
 }
 
-/// What the run brought, or the end of all ranks: the others may wait in a call that this one will never make, and
-/// nothing but an abort ends them.
-pub(crate) fn or_abort<T>(result: Result<T, impl Display>) -> T {
+/// Unwraps the result of the run, or aborts all ranks: the others may wait in a call that this one will never make.
+pub(crate) fn unwrap_or_abort<T>(result: Result<T, impl Display>) -> T {
     result.unwrap_or_else(|e| {
-        complain(&format!("MPI failed between the ranks: {e}; what was measured is in the journal of --out"));
+        print_diagnostic(&format!("MPI failed between the ranks: {e}; what was measured is in the journal of --out"));
         beff_ffi::universe::abort(i32::from(Exit::Failure.code()));
         std::process::exit(i32::from(Exit::Failure.code()))
     })
 }
 
-/// The storage below `path`, as rank 0 sees it. Collective.
+/// Facts about the storage below `path`, as rank 0 sees it. Collective.
 ///
 /// # Errors
-/// Everywhere: what the system says.
-pub(crate) fn storage_below(world: &Comm, path: &Path) -> Result<StorageRecord, Early> {
-    from_root(world, "storage", || {
+/// Everywhere: errors of the system.
+pub(crate) fn survey_storage(world: &Comm, path: &Path) -> Result<StorageRecord, CommandError> {
+    broadcast_from_root(world, "storage", || {
         storage_record(path).map_err(|e| UsageError::new(e.to_string(), "Nothing was measured."))
     })
 }
 
-/// What a measurement needs besides its plan.
-pub(crate) struct Ready {
-    /// What the harness costs.
+pub(crate) struct MeasurementSetup {
     pub costs: HarnessCost,
-    /// Signals.
     pub interrupt: Interrupt,
-    /// On rank 0.
-    pub machine: Option<Machine>,
+    pub machine: Option<MachineRecord>,
 }
 
-/// Gets ready to measure: what can fail on one rank alone comes here, before anything is made. Collective.
+/// Prepares a measurement: runs what can fail on one rank alone, before anything is created. Collective.
 ///
 /// # Errors
-/// Everywhere: what failed on some rank.
-pub(crate) fn get_ready(universe: &Universe, world: &Comm, survey: &Survey, latency: bool) -> Result<Ready, Early> {
+/// Everywhere: an error on some rank.
+pub(crate) fn prepare_measurement(
+    universe: &Universe,
+    world: &Comm,
+    survey: &Survey,
+    latency: bool,
+) -> Result<MeasurementSetup, CommandError> {
     let costs = harness::measure(world, latency)?;
     let of_rank = || format!("rank {}", world.rank());
-    let interrupt =
-        step(world, "signals", || Interrupt::watch().context("signals cannot be watched").with_context(of_rank))?;
-    let machine = step(world, "machine", || match world.is_root() {
+    let interrupt = collective_step(world, "signals", || {
+        Interrupt::watch().context("signals cannot be watched").with_context(of_rank)
+    })?;
+    let machine = collective_step(world, "machine", || match world.is_root() {
         true => machine(universe, survey).map(Some).with_context(of_rank),
         false => Ok(None),
     })?;
-    Ok(Ready { costs, interrupt, machine })
+    Ok(MeasurementSetup { costs, interrupt, machine })
 }
 
-/// Fills the output files with what `view` makes for their suffixes and prints the table. For rank 0. False if a file
-/// or stdout could not be written; the reason has been told.
-pub(crate) fn deliver(
+/// Fills the output files with what `view` returns for their suffixes and prints the table, on rank 0. False if a file or stdout could
+/// not be written; the reason has been printed.
+pub(crate) fn write_outputs(
     outputs: Option<Outputs>,
     view: impl FnMut(&str) -> io::Result<Vec<u8>>,
-    sheet: impl FnOnce(&Place) -> Sheet,
+    sheet: impl FnOnce(&DisplayContext) -> TerminalOutput,
 ) -> bool {
-    // Files before stdout: after a signal Open MPI's mpirun stops reading, and a rank that prints waits until its kill.
+    // Files before stdout: after a signal Open MPI's mpirun stops reading, and a rank that prints blocks until it is killed.
     let written = outputs.map(|outputs| outputs.write(view));
     let saved = match &written {
-        None => Saved::Nothing,
-        Some(Ok(paths)) => Saved::Files(paths.clone()),
-        Some(Err(_)) => Saved::Failed,
+        None => SaveStatus::NotSaved,
+        Some(Ok(paths)) => SaveStatus::SavedTo(paths.clone()),
+        Some(Err(_)) => SaveStatus::Failed,
     };
     let published = stdout::publish_sheet(sheet, saved);
     if let Err(error) = &published {
-        complain(&error.to_string());
+        print_diagnostic(&error.to_string());
     }
     match written {
         None => {}
         Some(Ok(paths)) => {
             let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            complain(&format!("wrote {}", names.join(" ")));
+            print_diagnostic(&format!("wrote {}", names.join(" ")));
         }
         Some(Err(e)) => {
-            complain(&e.to_string());
+            print_diagnostic(&e.to_string());
             return false;
         }
     }
@@ -340,8 +353,8 @@ pub(crate) fn deliver(
 /// Rank 0's exit code on all ranks. Collective.
 ///
 /// # Errors
-/// MPI between the ranks.
-pub(crate) fn exit_of_root(world: &Comm, exit: Exit) -> Result<Exit, MpiError> {
+/// MPI errors.
+pub(crate) fn broadcast_exit(world: &Comm, exit: Exit) -> Result<Exit, MpiError> {
     let mut code = [f64::from(exit.code())];
     world.bcast_f64(&mut code, 0)?;
     Ok(Exit::from_code(code[0] as u8))
@@ -351,22 +364,22 @@ pub(crate) fn exit_of_root(world: &Comm, exit: Exit) -> Result<Exit, MpiError> {
 mod tests {
     use super::*;
 
-    /// A value that would be ignored would be a limit that nobody has set.
+    /// A value that is ignored would silently become the default.
     #[test]
-    fn the_patience_is_a_number_of_seconds_or_refused() {
-        assert_eq!(patience(None).unwrap(), stranded::LIMIT_SECONDS);
-        assert_eq!(patience(Some("600")).unwrap(), 600);
+    fn the_stranded_limit_is_a_number_of_seconds_or_refused() {
+        assert_eq!(stranded_limit_seconds(None).unwrap(), collective_timeout::DEFAULT_LIMIT_SECONDS);
+        assert_eq!(stranded_limit_seconds(Some("600")).unwrap(), 600);
         for odd in ["", "0", "-1", "5s", "1e9"] {
-            let error = patience(Some(odd)).unwrap_err();
-            assert!(error.to_string().contains(PATIENCE), "{error}");
+            let error = stranded_limit_seconds(Some(odd)).unwrap_err();
+            assert!(error.to_string().contains(STRANDED_VARIABLE), "{error}");
             assert!(error.next_step.contains("above 0"), "{error}");
         }
     }
 
     #[test]
     fn a_start_that_would_hang_is_refused() {
-        assert!(enough_files(LEAST_FILES).is_ok() && enough_files(open_files()).is_ok());
-        let error = enough_files(8).unwrap_err().to_string();
+        assert!(check_open_files(MIN_OPEN_FILES).is_ok() && check_open_files(open_file_limit()).is_ok());
+        let error = check_open_files(8).unwrap_err().to_string();
         assert!(error.contains("open files is 8") && error.contains("ulimit -n"), "{error}");
     }
 }

@@ -1,99 +1,98 @@
-//! On which CPUs ranks were found, what was asked, and where they ran.
+//! Initial, requested and effective CPU binding of the ranks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::config::BindPolicy;
 
-/// Where the ranks of a run were allowed to run, and who decided it.
+/// CPU binding of the ranks of a run and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Binding {
-    /// What was asked for: --bind.
-    pub asked: BindPolicy,
-    /// What binds ranks, as the launcher of rank 0 tells in its environment; None: it does not tell.
+    /// Requested policy (--bind).
+    pub requested: BindPolicy,
+    /// Binding option of the launcher, from the environment of rank 0; None if the launcher does not set it.
     pub launcher: Option<String>,
-    /// One for each host of the machine, in the same order.
+    /// One entry for each host of the machine, in the same order.
     pub hosts: Vec<HostBinding>,
 }
 
-/// The same for the ranks of one host.
+/// CPU binding of the ranks of one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostBinding {
-    /// Who decided, or why nobody did.
+    /// Origin of the binding, or why there is none.
     pub state: BindState,
-    /// CPUs of all its ranks together as the program found them, as a list such as `0-3,8`.
-    pub found_cpus: String,
-    /// CPUs of all its ranks together while it measured.
+    /// CPUs of all its ranks at program start, as a list such as `0-3,8`.
+    pub initial_cpus: String,
+    /// CPUs of all its ranks during the measurements.
     pub cpus: String,
-    /// Physical cores that these are; fewer than ranks: hardware threads are shared. None: not known.
+    /// Physical cores of these CPUs; if fewer than ranks, ranks share cores by hardware threads. None if unknown.
     pub cores: Option<u64>,
-    /// A busy program of others on a core that the program has given to a rank (--bind core); None: none was seen.
-    pub neighbour: Option<Neighbour>,
-    /// Its ranks, ascending.
+    /// A busy process of another job on a core to which the program bound a rank (--bind core); None if none was detected.
+    pub neighbour: Option<BoundProcess>,
+    /// Ranks of the host, ascending.
     pub ranks: Vec<RankBinding>,
 }
 
-/// The same for one rank.
+/// CPU binding of one rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankBinding {
-    /// Rank in the world.
+    /// Rank in MPI_COMM_WORLD.
     pub rank: u64,
-    /// CPUs it was allowed when the program began.
-    pub found_cpus: String,
-    /// CPUs it was allowed while it measured, as the kernel tells.
+    /// CPU affinity at program start.
+    pub initial_cpus: String,
+    /// CPU affinity during the measurements, as reported by the kernel.
     pub cpus: String,
-    /// Physical cores that these are; None: not known. With more than one the kernel may move the rank.
+    /// Physical cores of these CPUs; None if unknown. With more than one the kernel may migrate the rank.
     pub cores: Option<u64>,
 }
 
-/// Who decided where the ranks of a host run.
+/// Origin of the binding of a host's ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum BindState {
-    /// The ranks of the host were on different CPUs (or on one core alone) before the program began, or Open MPI, srun or Intel MPI were
-    /// told to bind: left as it was.
+    /// The ranks of the host were on different CPUs (or a single rank on one core) before the program started, or Open MPI, srun or Intel
+    /// MPI were requested to bind: the binding was not changed.
     Before,
-    /// The program has given each rank a CPU of its own.
+    /// The program bound each rank to a separate CPU.
     Program,
     /// Not bound: `--bind none`.
     NotAsked,
-    /// Not bound: a rank alone on its host has no other one in its way, and the kernel knows best which CPU is free. `--bind core` binds
-    /// it.
+    /// Not bound: a single rank on its host competes with no other rank, and the kernel can choose an idle CPU. `--bind core` binds it.
     Alone,
     /// Not bound: there are fewer CPUs than ranks.
     TooFewCpus {
         /// Ranks of the host.
         ranks: u64,
-        /// CPUs that they may use together, at most those of the quota of the control group, rounded up.
+        /// CPUs that they may use together, at most the CPU quota of the control group, rounded up.
         cpus: u64,
     },
-    /// Not bound: there are too few CPUs without the cores to which busy programs of others are bound.
+    /// Not bound: too few CPUs remain without the cores to which busy processes of other jobs are bound.
     Neighbours {
-        /// CPUs found without such a program.
+        /// CPUs without such a process.
         free_cpus: u64,
-        /// One of the programs.
-        first: Neighbour,
+        /// One of the processes.
+        first: BoundProcess,
     },
-    /// Not bound: in 0.25 s before, while the ranks slept, others used more of the CPUs than there are besides one for each rank, by more
-    /// than a quarter of a CPU. A bound rank waits for them, one that is free goes elsewhere.
+    /// Not bound: in 0.25 s before the start, while the ranks slept, other processes used more CPUs than remain beside one for each rank,
+    /// by more than a quarter of a CPU. A bound rank would wait for them; an unbound rank can be migrated.
     Busy {
-        /// Use of the CPUs found by others just before, steal included, in percent of one CPU.
-        others_percent: u64,
+        /// Use of the initial CPUs by others just before the start, including steal time, in percent of one CPU.
+        other_process_percent: u64,
     },
-    /// Not bound: the kernel did not do it. With `--bind core` the run is refused.
+    /// Not bound: the kernel refused it. With `--bind core` the run is refused.
     Refused {
-        /// What it said.
+        /// Error of the kernel.
         message: String,
     },
 }
 
-/// A program of others that is bound to CPUs.
+/// A process of another job that is bound to CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Neighbour {
-    /// Number of its process.
+pub struct BoundProcess {
+    /// Process ID.
     pub process: u64,
-    /// Name of its program, at most 15 bytes, as the kernel has it.
+    /// Command name from the kernel, at most 15 bytes.
     pub program: String,
-    /// CPUs that it is bound to.
+    /// CPUs to which it is bound.
     pub cpus: String,
 }

@@ -1,10 +1,10 @@
-//! What follows from the evidence of one pattern alone.
+//! Quantities derived from the evidence of one pattern alone.
 
 use super::{DeviceTraffic, Evidence};
 
 impl Evidence {
-    /// Bytes that were read from the devices: of the levels of each host the least, because what one level answers from a
-    /// cache of its own does not reach the next; summed over the hosts. None: not known.
+    /// Bytes read from the devices: minimum over the levels of each host, because reads served by the cache of one level do not reach the
+    /// next; summed over the hosts. None if unknown.
     #[must_use]
     pub fn device_read_bytes(&self) -> Option<u64> {
         let mut hosts: Vec<(&str, u64)> = Vec::new();
@@ -18,8 +18,8 @@ impl Evidence {
         (!hosts.is_empty()).then(|| hosts.iter().map(|(_, bytes)| bytes).sum())
     }
 
-    /// Names of the devices at the bottom, of each host, without its name.
-    pub fn bottoms(&self) -> impl Iterator<Item = &str> {
+    /// Devices at the bottom level of each host, without the host name.
+    pub fn bottom_devices(&self) -> impl Iterator<Item = &str> {
         let split = |level: &'_ DeviceTraffic| level.device.rsplit_once(':').map_or(0, |(host, _)| host.len() + 1);
         let host = move |level: &DeviceTraffic| level.device[..split(level)].to_owned();
         let last = move |at: usize| self.devices.get(at + 1).is_none_or(|next| host(next) != host(&self.devices[at]));
@@ -27,7 +27,7 @@ impl Evidence {
         levels.flat_map(move |level| level.device[split(level)..].split('+'))
     }
 
-    /// Share of the range that was in the page cache before the pattern, 0 to 1; None: not known, or nothing there.
+    /// Share of the range in the page cache before the pattern, 0 to 1; None if unknown or if the range is empty.
     #[must_use]
     pub fn resident_before_share(&self) -> Option<f64> {
         let resident = self.resident_before_bytes?;
@@ -40,7 +40,7 @@ mod tests {
     use crate::frame::records::{DeviceTraffic, Evidence};
 
     #[test]
-    fn the_least_of_the_levels_of_each_host_counts() {
+    fn device_reads_are_the_minimum_over_the_levels_of_a_host() {
         let device = |(device, read_bytes): (&str, u64)| DeviceTraffic {
             device: device.into(),
             read_bytes,
@@ -54,7 +54,7 @@ mod tests {
         };
         let bottoms = |list: &[(&str, u64)]| {
             let devices = list.iter().copied().map(device).collect();
-            Evidence { devices, ..Evidence::default() }.bottoms().map(str::to_owned).collect::<Vec<_>>()
+            Evidence { devices, ..Evidence::default() }.bottom_devices().map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(bottoms(&[]), [""; 0]);
         assert_eq!(bottoms(&[("loop0", 1), ("sda1+sdb", 1)]), ["sda1", "sdb"]);

@@ -1,9 +1,11 @@
-//! A made-up machine for the tests of all benchmarks.
+//! Example machine for the tests of all benchmarks.
 
-use super::{BindState, Binding, HostBinding, HostRecord, Machine, MachineShare, RankBinding, StorageRecord};
+use super::{
+    BindState, Binding, HostBinding, HostRecord, InterferenceRecord, MachineRecord, RankBinding, StorageRecord,
+};
 use crate::frame::config::BindPolicy;
 
-/// With a core for each rank.
+/// A host with a core for each rank.
 pub(crate) fn host(name: &str, ranks: u64) -> HostRecord {
     HostRecord {
         name: name.to_owned(),
@@ -13,13 +15,12 @@ pub(crate) fn host(name: &str, ranks: u64) -> HostRecord {
         memory_bytes: 4 << 30,
         cgroup_memory_limit_bytes: Some(1 << 30),
         last_level_cache_bytes: 32 << 20,
-        memory_taken_back: None,
+        memory_ballooning: None,
     }
 }
 
-/// Of these hosts, which are all alike.
-pub(crate) fn machine(hosts: Vec<HostRecord>, command_line: &[&str]) -> Machine {
-    Machine {
+pub(crate) fn machine(hosts: Vec<HostRecord>, command_line: &[&str]) -> MachineRecord {
+    MachineRecord {
         program_version: "0.1.0".into(),
         git_revision: "0123abc".into(),
         mpi_built_with: "MPICH 4.0.2".into(),
@@ -38,7 +39,6 @@ pub(crate) fn machine(hosts: Vec<HostRecord>, command_line: &[&str]) -> Machine 
     }
 }
 
-/// The launcher has bound each rank to a core.
 fn binding(hosts: &[HostRecord]) -> Binding {
     let mut ranks = 0_u64..;
     let mut of_host = |host: &HostRecord| {
@@ -46,11 +46,11 @@ fn binding(hosts: &[HostRecord]) -> Binding {
         let all = cpus(host.ranks - 1);
         let rank = |(cpu, rank): (u64, u64)| {
             let cpu = cpu.to_string();
-            RankBinding { rank, found_cpus: cpu.clone(), cpus: cpu, cores: Some(1) }
+            RankBinding { rank, initial_cpus: cpu.clone(), cpus: cpu, cores: Some(1) }
         };
         HostBinding {
             state: BindState::Before,
-            found_cpus: all.clone(),
+            initial_cpus: all.clone(),
             cpus: all,
             cores: Some(host.ranks),
             neighbour: None,
@@ -58,29 +58,29 @@ fn binding(hosts: &[HostRecord]) -> Binding {
         }
     };
     Binding {
-        asked: BindPolicy::Auto,
+        requested: BindPolicy::Auto,
         launcher: Some("-bind-to of MPICH's mpirun".into()),
         hosts: hosts.iter().map(&mut of_host).collect(),
     }
 }
 
-/// Two CPUs watched for ten seconds.
-pub(crate) fn machine_share(steal_seconds: f64) -> MachineShare {
-    MachineShare {
+/// Two CPUs observed for ten seconds.
+pub(crate) fn interference(steal_seconds: f64) -> InterferenceRecord {
+    InterferenceRecord {
         host: "node1".into(),
         cpus: 2,
-        watched_seconds: 10.0,
+        observed_seconds: 10.0,
         cpu_seconds: 20.0,
         steal_seconds,
-        others_seconds: 0.25,
+        other_process_seconds: 0.25,
         kernel_seconds: 0.5,
-        waited_seconds: Some(0.125),
+        run_queue_wait_seconds: Some(0.125),
         voluntary_switches: 1200,
         involuntary_switches: 34,
     }
 }
 
-/// A disk on which there is room, for files in a directory `run`.
+/// A disk with free space, for files in a directory `run`.
 pub(crate) fn storage() -> StorageRecord {
     StorageRecord {
         path: "/scratch/run".into(),

@@ -1,4 +1,4 @@
-//! The machine and the software of a run, as far as they explain its numbers.
+//! Hardware and software of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,38 +12,39 @@ pub struct HostRecord {
     pub name: String,
     /// Ranks on it.
     pub ranks: u64,
-    /// Cores that may be used.
+    /// Usable cores.
     pub cores: u64,
     /// CPU model.
     pub cpu: String,
     /// Memory of the node.
     pub memory_bytes: u64,
-    /// Memory limit of the control group, if it is smaller.
+    /// Memory limit of the control group, if smaller.
     pub cgroup_memory_limit_bytes: Option<u64>,
     /// Last-level cache.
     pub last_level_cache_bytes: u64,
-    /// It is a virtual machine whose own host takes free memory back; None: not as far as can be seen, or not recorded.
+    /// Memory ballooning, if the host is a virtual machine whose hypervisor reclaims free memory; None if not detected or not recorded.
     #[serde(default)]
-    pub memory_taken_back: Option<TakenBack>,
+    pub memory_ballooning: Option<MemoryBallooning>,
 }
 
-/// Free memory goes back to the host of a virtual machine. What is used again, by the page cache too, the host has to give once more.
+/// Memory ballooning: the hypervisor reclaims free memory of a virtual machine and must provide it again on the next use, by the page
+/// cache too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TakenBack {
-    /// What takes it.
-    pub by: String,
-    /// New memory that was touched at the start, to see what it costs.
+pub struct MemoryBallooning {
+    /// Mechanism that reclaims memory.
+    pub mechanism: String,
+    /// New memory touched at the start to measure the cost.
     pub touched_bytes: u64,
-    /// What the first touch of a page of it took.
+    /// First touch of a page of it.
     pub first_touch_ns: f64,
-    /// The same of a page of as much memory, taken once more at once, before the host could have it.
+    /// The same for a page of the same amount of memory, allocated again at once, before the hypervisor could reclaim it.
     pub touch_again_ns: f64,
 }
 
-impl TakenBack {
-    /// Above 1: what a page that was gone costs more.
+impl MemoryBallooning {
+    /// Ratio of first to second touch; above 1 if a reclaimed page costs more.
     #[must_use]
-    pub fn ratio(&self) -> f64 {
+    pub fn first_touch_ratio(&self) -> f64 {
         if self.touch_again_ns > 0.0 {
             self.first_touch_ns / self.touch_again_ns
         } else {
@@ -55,7 +56,7 @@ impl TakenBack {
 /// The file system under --path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageRecord {
-    /// Directory asked for.
+    /// Requested directory.
     pub path: String,
     /// Mount point.
     pub mount_point: String,
@@ -65,32 +66,32 @@ pub struct StorageRecord {
     pub fs_type: String,
     /// Mount options.
     pub mount_options: String,
-    /// Device facts where /sys tells: model, scheduler, rotational.
+    /// Properties of the device from /sys: model, scheduler, rotational.
     pub device: Option<String>,
     /// Size of the file system.
     pub total_bytes: u64,
-    /// Free for this user at the start.
+    /// Space available to this user at the start.
     pub free_bytes: u64,
-    /// Offset alignment of direct I/O, as statx tells; None: the file system does not tell.
+    /// Offset alignment of direct I/O (statx); None if the file system does not report it.
     pub direct_offset_align_bytes: Option<u64>,
-    /// Memory alignment of direct I/O, likewise.
+    /// Memory alignment of direct I/O (statx).
     pub direct_memory_align_bytes: Option<u64>,
 }
 
-/// The machine and the software, enough to repeat a run; the same for every benchmark.
+/// Hardware and software, sufficient to repeat a run; common to all benchmarks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Machine {
+pub struct MachineRecord {
     /// Program version.
     pub program_version: String,
     /// Revision of the source.
     pub git_revision: String,
-    /// MPI it was built with.
+    /// MPI library at build time.
     pub mpi_built_with: String,
     /// Library string at run time (MPI_Get_library_version), one line.
     pub mpi_library: String,
     /// MPI standard version at run time.
     pub mpi_standard: String,
-    /// Support for threads that the library gives (MPI_Query_thread): `single`, which is asked for, or more; None: not recorded.
+    /// Thread support level provided by the library (MPI_Query_thread): `single`, which is requested, or higher; None if not recorded.
     #[serde(default)]
     pub mpi_thread_level: Option<String>,
     /// Start, UTC, RFC 3339.
@@ -99,18 +100,18 @@ pub struct Machine {
     pub command_line: Vec<String>,
     /// Operating system and kernel.
     pub kernel: String,
-    /// Version of the kernel (uname(2)): its number and time of build; None: not recorded.
+    /// Kernel version (uname(2)): build number and time; None if not recorded.
     #[serde(default)]
     pub kernel_version: Option<String>,
     /// Hosts.
     pub hosts: Vec<HostRecord>,
-    /// Ranks of the world.
+    /// Ranks of MPI_COMM_WORLD.
     pub ranks: u64,
-    /// Where the ranks were found, what was asked, and where they ran; None: not recorded.
+    /// Initial, requested and effective binding of the ranks; None if not recorded.
     #[serde(default)]
     pub binding: Option<Binding>,
-    /// Memory one rank can use, the smallest of all ranks.
+    /// Memory available to one rank, minimum over all ranks.
     pub memory_per_rank_bytes: u64,
-    /// Environment variables set on purpose that change MPI or I/O, by name and value; what launchers set for themselves is left out.
+    /// Environment variables that change MPI or I/O, by name and value; those set by launchers for their own use are omitted.
     pub environment: Vec<(String, String)>,
 }

@@ -1,95 +1,94 @@
-//! What the results of all benchmarks can do: grow line by line, as their journals do.
+//! Interface of all benchmark results: they are built line by line, like their journals.
 
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-use super::{ErrorRecord, Outcome, Warning};
+use super::{ErrorRecord, RunOutcome, Warning};
 
 /// The result of a run that is recorded line by line.
-pub trait Record: Sized {
-    /// One line of its journal.
-    type Line: Serialize + DeserializeOwned;
-    /// Its last line.
-    type Ending: RunEnd;
-    /// The benchmark that its start line and its document name.
+pub trait JournaledResult: Sized {
+    /// Line of the journal.
+    type JournalLine: Serialize + DeserializeOwned;
+    /// Last line of the journal.
+    type EndRecord: RunEnd;
+    /// Name of the benchmark in the start line and in the document.
     const BENCHMARK: &'static str;
 
-    /// The result as the start line begins it.
+    /// Creates the result from the start line.
     ///
     /// # Errors
-    /// Another line, as it was.
-    fn begin(line: Self::Line) -> Result<Self, Self::Line>;
+    /// Returns any other line unchanged.
+    fn from_start_line(line: Self::JournalLine) -> Result<Self, Self::JournalLine>;
 
     /// The first line of the journal.
-    fn start_line(&self) -> Self::Line;
+    fn start_line(&self) -> Self::JournalLine;
 
-    /// Takes one line in. A start line inside a run is ignored.
-    fn absorb(&mut self, line: Self::Line);
+    /// Adds one line. A start line inside a run is ignored.
+    fn apply(&mut self, line: Self::JournalLine);
 
-    /// The line of a warning.
-    fn warning_line(warning: Warning) -> Self::Line;
+    /// Line for a warning.
+    fn warning_line(warning: Warning) -> Self::JournalLine;
 
-    /// Takes a warning of the run itself in, without a line of the journal.
-    fn warn(&mut self, warning: Warning) {
-        self.absorb(Self::warning_line(warning));
+    /// Adds a warning without a line of the journal.
+    fn add_warning(&mut self, warning: Warning) {
+        self.apply(Self::warning_line(warning));
     }
 
     /// The last line.
-    fn end_line(ending: Self::Ending) -> Self::Line;
+    fn end_line(ending: Self::EndRecord) -> Self::JournalLine;
 
     /// How the run ended.
-    fn outcome(&self) -> Outcome;
+    fn outcome(&self) -> RunOutcome;
 
-    /// The errors that were met.
+    /// Recorded errors.
     fn errors(&self) -> &[ErrorRecord];
 
-    /// True if data was not what was written or sent.
+    /// True if data differed from what was written or sent.
     fn is_corrupt(&self) -> bool;
 
-    /// True if all that was planned was refused, each with its reason.
-    fn measured_nothing(&self) -> bool;
+    /// True if every planned measurement was refused, each with its reason.
+    fn has_no_measurement(&self) -> bool;
 }
 
 /// The end of a run.
 pub trait RunEnd {
-    /// How it ended.
-    fn outcome(&self) -> Outcome;
+    /// Outcome of the run.
+    fn outcome(&self) -> RunOutcome;
 
-    /// Largest resident memory of a rank; this rank's until the ranks have told each other.
+    /// Largest resident memory of a rank; the local rank's value until it is reduced over the ranks.
     fn rank_memory_high_water_bytes(&mut self) -> &mut u64;
 
-    /// The files were removed in this time; said only by benchmarks that have some.
-    fn cleaned_up(&mut self, _seconds: f64) {}
+    /// Sets the time taken to remove the files; only benchmarks with files implement it.
+    fn set_cleanup_seconds(&mut self, _seconds: f64) {}
 }
 
-/// A field of a result that takes lines of the journal in: all of a list, of others the last.
-pub(crate) trait TakeIn<T> {
-    fn take_in(&mut self, record: T);
+/// A field of a result that is filled from lines of the journal: a list keeps all records, other fields keep the last.
+pub(crate) trait Accumulate<T> {
+    fn accumulate(&mut self, record: T);
 }
 
-impl<T> TakeIn<T> for Option<T> {
-    fn take_in(&mut self, record: T) {
+impl<T> Accumulate<T> for Option<T> {
+    fn accumulate(&mut self, record: T) {
         *self = Some(record);
     }
 }
 
-impl<T> TakeIn<T> for Vec<T> {
-    fn take_in(&mut self, record: T) {
+impl<T> Accumulate<T> for Vec<T> {
+    fn accumulate(&mut self, record: T) {
         self.push(record);
     }
 }
 
-impl<T> TakeIn<Box<T>> for Vec<T> {
-    fn take_in(&mut self, record: Box<T>) {
+impl<T> Accumulate<Box<T>> for Vec<T> {
+    fn accumulate(&mut self, record: Box<T>) {
         self.push(*record);
     }
 }
 
-/// The result of a benchmark and the lines of its journal from one list of what is recorded, in the order of the
-/// document: what the start line says, then each field with the line that fills it. Schema version, errors, warnings
-/// and end are the same everywhere. A result that is `named` says in this field of which benchmark it is; files are
-/// `cleaned up in` that field of the ending. What the macro cannot know is `has_wrong_data`, whether the records count any, and
-/// `nothing_was_run`, whether all was refused.
+/// Defines the result of a benchmark and its journal lines from one list, in the order of the document: fields of the start line,
+/// then each field with the line that fills it. Schema version, errors, warnings and end are common to all. `named` gives the field
+/// with the benchmark's name, `cleaned up in` the field of the ending with the cleanup time. The benchmark itself implements
+/// `has_wrong_data` (the records count wrong data) and `nothing_was_run` (everything was refused).
 macro_rules! run_record {
     (
         $(#[$of_result:meta])*
@@ -103,7 +102,7 @@ macro_rules! run_record {
         $(#[$of_result])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         pub struct $Result {
-            /// Version of this format; raised when a field changes its meaning or goes away.
+            /// Version of this format; raised when a field changes its meaning or is removed.
             #[schemars(extend("minimum" = 1, "maximum" = $crate::frame::records::SCHEMA_VERSION))]
             pub schema_version: u32,
             $(
@@ -115,7 +114,7 @@ macro_rules! run_record {
             $($(#[$of_field])* pub $field: $Field,)+
             /// Errors that ended the run.
             pub errors: Vec<$crate::frame::records::ErrorRecord>,
-            /// Warnings of the run itself (the journal broke or is torn, files left, ...); those that follow from the
+            /// Warnings of the run itself (incomplete or truncated journal, files not removed, ...); warnings that follow from the
             /// records are derived.
             pub warnings: Vec<$crate::frame::records::Warning>,
             /// How the run ended.
@@ -150,7 +149,7 @@ macro_rules! run_record {
         }
 
         impl $Result {
-            /// An empty result; it is that of a killed run until an end is recorded.
+            /// An empty result; its outcome is that of a killed run until an end is recorded.
             #[must_use]
             pub fn new($($start: $Start),+) -> Self {
                 Self {
@@ -165,12 +164,12 @@ macro_rules! run_record {
             }
         }
 
-        impl $crate::frame::records::Record for $Result {
-            type Line = $Line;
-            type Ending = $Ending;
+        impl $crate::frame::records::JournaledResult for $Result {
+            type JournalLine = $Line;
+            type EndRecord = $Ending;
             const BENCHMARK: &'static str = $BENCHMARK;
 
-            fn begin(line: $Line) -> Result<Self, $Line> {
+            fn from_start_line(line: $Line) -> Result<Self, $Line> {
                 match line {
                     $Line::Start { schema_version, $($benchmark,)? $($start),+ } => {
                         Ok(Self { schema_version, $($benchmark,)? ..Self::new($(*$start),+) })
@@ -187,11 +186,11 @@ macro_rules! run_record {
                 }
             }
 
-            fn absorb(&mut self, line: $Line) {
-                use $crate::frame::records::TakeIn;
+            fn apply(&mut self, line: $Line) {
+                use $crate::frame::records::Accumulate;
                 match line {
                     $Line::Start { .. } => {}
-                    $($Line::$Variant(record) => self.$field.take_in(record),)+
+                    $($Line::$Variant(record) => self.$field.accumulate(record),)+
                     $Line::Error(error) => self.errors.push(error),
                     $Line::Warning(warning) => self.warnings.push(warning),
                     $Line::End(ending) => self.ending = ending,
@@ -206,7 +205,7 @@ macro_rules! run_record {
                 $Line::End(ending)
             }
 
-            fn outcome(&self) -> $crate::frame::records::Outcome {
+            fn outcome(&self) -> $crate::frame::records::RunOutcome {
                 self.ending.outcome
             }
 
@@ -218,13 +217,13 @@ macro_rules! run_record {
                 !self.corruptions.is_empty() || self.has_wrong_data()
             }
 
-            fn measured_nothing(&self) -> bool {
+            fn has_no_measurement(&self) -> bool {
                 self.nothing_was_run()
             }
         }
 
         impl $crate::frame::records::RunEnd for $Ending {
-            fn outcome(&self) -> $crate::frame::records::Outcome {
+            fn outcome(&self) -> $crate::frame::records::RunOutcome {
                 self.outcome
             }
 
@@ -232,7 +231,7 @@ macro_rules! run_record {
                 &mut self.rank_memory_high_water_bytes
             }
             $(
-                fn cleaned_up(&mut self, seconds: f64) {
+                fn set_cleanup_seconds(&mut self, seconds: f64) {
                     self.$cleanup_seconds = seconds;
                 }
             )?

@@ -1,5 +1,5 @@
-//! Warnings: what the reader of the numbers must know. Whoever finds the condition makes the warning, with its words; what kinds
-//! there are stands in tables, one of the frame and one of each benchmark.
+//! Warnings about the numbers of a result. The code that detects a condition creates the warning and its text; the kinds are listed in
+//! tables, one for the frame and one for each benchmark.
 
 use std::borrow::Cow;
 
@@ -7,87 +7,87 @@ use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The figure that is a field of its own: what a warning is about, where there can be several of a kind.
-const SUBJECT: &str = "backend";
+/// The figure that is a separate field: the subject, where there can be several warnings of a kind.
+const BACKEND_FIGURE: &str = "backend";
 
-/// Where the schema of a document describes its warnings.
-pub(crate) const DEFINITION: &str = "Warning";
+/// Definition of warnings in the schema of a document.
+pub(crate) const WARNING_DEFINITION: &str = "Warning";
 
-/// Something the reader of the numbers must know. At most one of a kind for each backend, with the worst case named, so that a page
-/// of warnings stays readable whatever the number of patterns, partitions and hosts.
+/// A warning. There is at most one of a kind per backend, and it names the worst case, so that the list stays readable for any number of
+/// patterns, partitions and hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warning {
-    /// The name of its [`Kind`].
+    /// Name of its [`WarningKind`].
     pub kind: Cow<'static, str>,
-    /// The backend that it is about, if it is about one.
+    /// Backend concerned, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// What was found, as its kind lists it.
+    /// Figures listed by the kind.
     #[serde(flatten)]
     pub figures: Map<String, Value>,
-    /// In a few words, without a full stop. Empty, as the other words: of a version that did not record them.
+    /// Summary without a full stop. This and the other texts are empty in results of versions that did not record them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
-    /// What happened, with figures, in a few plain sentences.
+    /// Cause with figures, in a few sentences.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
-    /// What to do about it.
+    /// Suggested remedy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub next_step: String,
-    /// Its place among others, if not that of its kind.
+    /// Rank among warnings, if it differs from that of the kind.
     #[serde(skip)]
     pub rank: Option<u8>,
 }
 
 impl Warning {
-    /// About this backend.
+    /// Sets the backend.
     #[must_use]
-    pub fn of(self, backend: impl Into<String>) -> Self {
+    pub fn for_backend(self, backend: impl Into<String>) -> Self {
         Self { backend: Some(backend.into()), ..self }
     }
 
-    /// With one more figure; what has no form in JSON is null.
+    /// Adds a figure; a value that cannot be serialized becomes null.
     #[must_use]
-    pub fn figure(mut self, name: &str, value: impl Serialize) -> Self {
+    pub fn with_figure(mut self, name: &str, value: impl Serialize) -> Self {
         self.figures.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
         self
     }
 
-    /// In words.
+    /// Sets summary and cause.
     #[must_use]
-    pub fn told(self, summary: impl Into<String>, cause: impl Into<String>) -> Self {
+    pub fn with_text(self, summary: impl Into<String>, cause: impl Into<String>) -> Self {
         Self { summary: summary.into(), cause: cause.into(), ..self }
     }
 
-    /// With another next step than others of its kind.
+    /// Replaces the next step of the kind.
     #[must_use]
-    pub fn next(self, next_step: impl Into<String>) -> Self {
+    pub fn with_next_step(self, next_step: impl Into<String>) -> Self {
         Self { next_step: next_step.into(), ..self }
     }
 
     /// True if it is of this kind.
     #[must_use]
-    pub fn is(&self, kind: &Kind) -> bool {
+    pub fn is_kind(&self, kind: &WarningKind) -> bool {
         self.kind == kind.name
     }
 
-    /// A figure that is a number; None: it is none, or not there.
+    /// A numeric figure; None if it is missing or not a number.
     #[must_use]
     pub fn number(&self, figure: &str) -> Option<f64> {
         self.figures.get(figure)?.as_f64()
     }
 
-    /// A figure that is text; empty: it is none, or not there.
+    /// A text figure; empty if it is missing or not text.
     #[must_use]
     pub fn text(&self, figure: &str) -> &str {
         self.figures.get(figure).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Its kind and figures as words: `files left: path /x, reason busy`.
+    /// Kind and figures as text: `files left: path /x, reason busy`.
     #[must_use]
-    pub fn bare(&self) -> String {
+    pub fn raw_text(&self) -> String {
         let word = |name: &str| name.replace('_', " ");
-        let subject = self.backend.iter().map(|backend| format!("{SUBJECT} {backend}"));
+        let subject = self.backend.iter().map(|backend| format!("{BACKEND_FIGURE} {backend}"));
         let known = self.figures.iter().filter(|(_, value)| !value.is_null());
         let figures = known.map(|(name, value)| match value {
             Value::String(text) => format!("{} {text}", word(name)),
@@ -99,51 +99,51 @@ impl Warning {
     }
 }
 
-/// Refers to what a document makes of the kinds of its benchmark.
+/// References the definition that a document generates from the kinds of its benchmark.
 impl JsonSchema for Warning {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        DEFINITION.into()
+        WARNING_DEFINITION.into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "$ref": format!("#/$defs/{DEFINITION}") })
+        json_schema!({ "$ref": format!("#/$defs/{WARNING_DEFINITION}") })
     }
 }
 
-/// What there can be warned of.
+/// Kind of a warning.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
-    /// In results.
+pub struct WarningKind {
+    /// Name in results.
     pub name: &'static str,
-    /// The smaller, the more important; below 10 what spoils all numbers.
+    /// Importance, smallest first; below 10 if all numbers are affected.
     pub rank: u8,
-    /// What is the case.
+    /// Condition that is reported.
     pub meaning: &'static str,
-    /// What to do about it, if nothing better is known.
+    /// Default remedy.
     pub next_step: &'static str,
-    /// What a warning has beside its words.
-    pub figures: &'static [Figure],
+    /// Figures in addition to the text.
+    pub figures: &'static [WarningFigure],
 }
 
-/// One thing that a kind of warning tells.
+/// A figure of a kind of warning.
 #[derive(Clone, Copy, Debug)]
-pub struct Figure {
-    /// In results.
+pub struct WarningFigure {
+    /// Name in results.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub meaning: &'static str,
-    /// It came later than its kind: older results have none.
-    pub came_later: bool,
-    /// What it can be.
+    /// The figure was added after its kind: older results lack it.
+    pub is_optional: bool,
+    /// Schema of its values.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
-impl Kind {
-    /// A warning of this kind, still without figures and words.
+impl WarningKind {
+    /// Creates a warning of this kind without figures and text.
     #[must_use]
     pub fn warning(&self) -> Warning {
         Warning {
@@ -157,12 +157,12 @@ impl Kind {
         }
     }
 
-    /// Figures that a warning of this kind lacks or has too many of, and words that it lacks.
+    /// Names missing and unexpected figures and missing texts of a warning of this kind.
     #[must_use]
-    pub fn misfits(&self, warning: &Warning) -> Vec<String> {
+    pub fn mismatches(&self, warning: &Warning) -> Vec<String> {
         let mut has: Vec<&str> = warning.figures.keys().map(String::as_str).collect();
-        has.extend(warning.backend.iter().map(|_| SUBJECT));
-        let missing = self.figures.iter().filter(|f| !f.came_later && !has.contains(&f.name)).map(|f| f.name);
+        has.extend(warning.backend.iter().map(|_| BACKEND_FIGURE));
+        let missing = self.figures.iter().filter(|f| !f.is_optional && !has.contains(&f.name)).map(|f| f.name);
         let is_unknown = |name: &&str| !self.figures.iter().any(|f| f.name == *name);
         let sentences = [("cause", &warning.cause), ("next_step", &warning.next_step)];
         let unsaid = sentences.iter().filter(|(_, text)| !text.ends_with('.')).map(|(name, _)| *name);
@@ -171,8 +171,8 @@ impl Kind {
     }
 }
 
-/// A table of kinds: a constant for each, and `KINDS`, all of them. A kind is its docstring, the name of its constant and in results, its
-/// rank, its next step, and its figures with their docstrings and types. `= null` says that the figure came later than the kind.
+/// Defines a table of kinds: a constant for each, and `KINDS` with all of them. A kind has a docstring, the names of its constant and in
+/// results, a rank, a next step, and figures with docstrings and types. `= null` marks a figure that was added after its kind.
 macro_rules! kinds {
     ($(
         $(#[doc = $meaning:literal])+
@@ -183,22 +183,22 @@ macro_rules! kinds {
     )+) => {
         $(
             $(#[doc = $meaning])+
-            pub const $KIND: $crate::frame::records::Kind = $crate::frame::records::Kind {
+            pub const $KIND: $crate::frame::records::WarningKind = $crate::frame::records::WarningKind {
                 name: $name,
                 rank: $rank,
                 meaning: concat!($($meaning),+),
                 next_step: $next_step,
-                figures: &[$($crate::frame::records::Figure {
+                figures: &[$($crate::frame::records::WarningFigure {
                     name: stringify!($figure),
                     meaning: concat!($($what),+),
-                    came_later: !stringify!($($default)?).is_empty(),
+                    is_optional: !stringify!($($default)?).is_empty(),
                     schema: |generator| generator.subschema_for::<$Type>(),
                 }),*],
             };
         )+
 
         /// All of them.
-        pub const KINDS: &[$crate::frame::records::Kind] = &[$($KIND),+];
+        pub const KINDS: &[$crate::frame::records::WarningKind] = &[$($KIND),+];
     };
 }
 pub(crate) use kinds;
@@ -220,8 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_is_flat_and_reads_back() {
-        let warning = TEST.warning().of("posix").figure("number", 3).told("three", "There are three.");
+    fn a_warning_is_flat_and_round_trips() {
+        let warning =
+            TEST.warning().for_backend("posix").with_figure("number", 3).with_text("three", "There are three.");
         let text = serde_json::to_string(&warning).unwrap();
         let words = r#""summary":"three","cause":"There are three.","next_step":"Do nothing.""#;
         assert_eq!(text, format!(r#"{{"kind":"test_kind","backend":"posix","number":3,{words}}}"#));
@@ -230,19 +231,20 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_version_recorded_is_told_by_its_figures() {
+    fn a_warning_without_text_is_shown_by_its_figures() {
         let text = r#"{"kind":"files_left","path":"/x","reason":"busy","state":null}"#;
         let warning: Warning = serde_json::from_str(text).unwrap();
-        assert_eq!(warning.bare(), "files left: path /x, reason busy");
+        assert_eq!(warning.raw_text(), "files left: path /x, reason busy");
         assert_eq!(serde_json::to_string(&warning).unwrap(), text, "nothing is made up");
     }
 
     #[test]
-    fn figures_and_words_are_as_listed() {
-        let warning = TEST.warning().of("posix").figure("number", 3).told("three", "There are three.");
-        assert_eq!(TEST.misfits(&warning), Vec::<String>::new());
-        let other = Warning { backend: None, ..warning.figure("speed", 1).told("", "no stop") };
-        assert_eq!(TEST.misfits(&other), ["backend", "speed", "cause", "summary"]);
-        assert!(KINDS.len() == 1 && TEST.figures[2].came_later && TEST.meaning.trim() == "A test.");
+    fn figures_and_text_match_the_kind() {
+        let warning =
+            TEST.warning().for_backend("posix").with_figure("number", 3).with_text("three", "There are three.");
+        assert_eq!(TEST.mismatches(&warning), Vec::<String>::new());
+        let other = Warning { backend: None, ..warning.with_figure("speed", 1).with_text("", "no stop") };
+        assert_eq!(TEST.mismatches(&other), ["backend", "speed", "cause", "summary"]);
+        assert!(KINDS.len() == 1 && TEST.figures[2].is_optional && TEST.meaning.trim() == "A test.");
     }
 }

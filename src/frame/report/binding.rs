@@ -1,18 +1,17 @@
-//! Where ranks ran, in words.
+//! Text about the CPU binding of ranks.
 
 use super::text::{count, list};
-use crate::frame::records::{BindState, Binding, HostBinding, Machine};
-use crate::frame::values::binding::of_cpus;
+use crate::frame::records::{BindState, Binding, HostBinding, MachineRecord};
+use crate::frame::values::binding::cpu_usage;
 
-/// Hosts named of a group that was treated alike.
 const HOST_NAMES: usize = 6;
 
-/// For the set-up: a line for each group of hosts that were treated alike, and what the launcher says.
-pub(super) fn lines(machine: &Machine) -> Vec<String> {
+/// For the set-up: a line for each group of hosts with the same binding, and the launcher's option.
+pub(super) fn lines(machine: &MachineRecord) -> Vec<String> {
     let Some(binding) = &machine.binding else { return Vec::new() };
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (host, name) in binding.hosts.iter().zip(machine.hosts.iter().map(|host| host.name.clone())) {
-        let text = of_host(binding, host);
+        let text = host_text(binding, host);
         match groups.iter_mut().find(|(known, _)| *known == text) {
             Some((_, names)) => names.push(name),
             None => groups.push((text, vec![name])),
@@ -31,12 +30,12 @@ pub(super) fn lines(machine: &Machine) -> Vec<String> {
             format!("{shown}: {text}")
         }
     });
-    lines.chain(binding.launcher.as_ref().map(|word| format!("the launcher says {word}"))).collect()
+    lines.chain(binding.launcher.as_ref().map(|word| format!("launcher option {word}"))).collect()
 }
 
-fn of_host(binding: &Binding, host: &HostBinding) -> String {
+fn host_text(binding: &Binding, host: &HostBinding) -> String {
     let ranks = count(host.ranks.len() as u64, "rank");
-    let (cpus, found) = (&host.cpus, &host.found_cpus);
+    let (cpus, found) = (&host.cpus, &host.initial_cpus);
     match &host.state {
         BindState::Program => {
             let cores = host.cores.filter(|cores| *cores < host.ranks.len() as u64);
@@ -44,12 +43,12 @@ fn of_host(binding: &Binding, host: &HostBinding) -> String {
                 format!(", on {} (threads of one core are shared)", count(cores, "core"))
             });
             let beside = host.neighbour.as_ref().map_or_else(String::new, |other| {
-                format!("; process {} ({}) is bound there, too", other.process, other.program)
+                format!("; process {} ({}) is also bound there", other.process, other.program)
             });
-            let asked = binding.asked.name();
+            let asked = binding.requested.name();
             format!("a CPU for each of {ranks} by --bind {asked}: {cpus} of {found}{shared}{beside}")
         }
-        BindState::Before if is_on_cores(host) => {
+        BindState::Before if is_core_bound(host) => {
             format!("each of {ranks} on a core since before the start: CPUs {cpus}")
         }
         BindState::Before => format!("{ranks} on several cores each since before the start: CPUs {cpus}"),
@@ -62,26 +61,26 @@ fn of_host(binding: &Binding, host: &HostBinding) -> String {
             "NOT BOUND, {free_cpus} of CPUs {found} are free for {ranks}: process {} ({}) is bound to {}",
             first.process, first.program, first.cpus
         ),
-        BindState::Busy { others_percent } => {
-            format!("NOT BOUND, others used {} of CPUs {cpus} before the start", of_cpus(*others_percent))
+        BindState::Busy { other_process_percent: others_percent } => {
+            format!("NOT BOUND, other processes used {} of CPUs {cpus} before the start", cpu_usage(*others_percent))
         }
         BindState::Refused { message } => format!("NOT BOUND, {message}: CPUs {cpus}"),
     }
 }
 
-fn is_on_cores(host: &HostBinding) -> bool {
+fn is_core_bound(host: &HostBinding) -> bool {
     host.ranks.iter().all(|rank| rank.cores == Some(1))
 }
 
-/// For a comparison: what was in force, the same words for the same thing.
-pub(super) fn in_short(binding: Option<&Binding>) -> String {
+/// For a comparison: the effective binding in canonical text.
+pub(super) fn binding_summary(binding: Option<&Binding>) -> String {
     let Some(binding) = binding else { return "not recorded".into() };
     let of_host = |host: &HostBinding| match host.state {
         BindState::Program if host.cores.is_some_and(|cores| cores < host.ranks.len() as u64) => {
             "a CPU for each rank, cores shared"
         }
         BindState::Program => "a CPU for each rank",
-        BindState::Before if is_on_cores(host) => "a core for each rank, by the launcher",
+        BindState::Before if is_core_bound(host) => "a core for each rank, by the launcher",
         BindState::Before => "several cores for each rank, by the launcher",
         BindState::Alone => "not bound, a rank alone",
         _ => "not bound",

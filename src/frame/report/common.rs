@@ -1,57 +1,59 @@
-//! The parts of a [`Model`] that every benchmark has.
+//! Parts of a [`ReportModel`] common to all benchmarks.
 
 use super::library::short_name;
-use super::machine::{self, took};
-use super::model::{pairs, Block, Caveat, Head, Model, Pair, Section, Tone, Trouble};
+use super::machine::{self, duration_text};
+use super::model::{
+    labelled_texts, LabelledText, Problem, ReportBlock, ReportHead, ReportModel, ReportSection, ReportWarning,
+    TextStyle,
+};
 use super::text::count;
-use super::{ending, Views};
-use crate::frame::records::{kinds, Machine, Outcome, Record, StorageRecord, Warning};
-use crate::frame::values::comparable::{Fact, Kind};
+use super::{outcome_text, Views};
+use crate::frame::records::{kinds, JournaledResult, MachineRecord, RunOutcome, StorageRecord, Warning};
+use crate::frame::values::comparable::{Fact, FactKind};
 
-/// What is measured, where, and how long it took.
-pub(crate) struct Of<'r> {
-    /// The machine.
-    pub machine: &'r Machine,
-    /// The file system, of benchmarks that have files.
+pub(crate) struct ReportSubject<'r> {
+    /// Machine.
+    pub machine: &'r MachineRecord,
+    /// File system, for benchmarks with files.
     pub storage: Option<&'r StorageRecord>,
-    /// The benchmark in a word, and the beginning of names of files.
+    /// Short name of the benchmark, and prefix of file names.
     pub name: &'static str,
-    /// The benchmark in full.
+    /// Full name of the benchmark.
     pub subject: &'static str,
-    /// What the units mean.
+    /// Explanation of the units.
     pub units: &'static str,
-    /// What is said if data was wrong.
+    /// Notice if data was wrong.
     pub wrong_data: &'static str,
-    /// Time taken.
+    /// Elapsed time.
     pub real_seconds: f64,
 }
 
-/// The model of a result as far as all benchmarks have it: head, end, errors, warnings. The benchmark adds what it measured.
-pub(crate) fn model<R: Views>(result: &R, derived: &R::Derived, of: &Of<'_>) -> Model {
+/// The common part of the report model: head, outcome, errors, warnings. The benchmark adds its measurements.
+pub(crate) fn common_model<R: Views>(result: &R, derived: &R::Derived, of: &ReportSubject<'_>) -> ReportModel {
     let outcome = result.outcome();
     let wrong_data = result.is_corrupt().then_some(of.wrong_data);
-    let error = |e| Trouble { cause: ending::told(e), next_step: e.next_step.clone() };
-    let caveat = |warning: &Warning| Caveat {
+    let error = |e| Problem { cause: outcome_text::error_text(e), next_step: e.next_step.clone() };
+    let caveat = |warning: &Warning| ReportWarning {
         kind: warning.kind.to_string(),
-        // Kinds that nobody knows come last.
-        rank: warning.rank.or_else(|| Some(kinds::find(R::KINDS, &warning.kind)?.rank)).unwrap_or(u8::MAX),
+        // Unknown kinds come last.
+        rank: warning.rank.or_else(|| Some(kinds::find_kind(R::KINDS, &warning.kind)?.rank)).unwrap_or(u8::MAX),
         backend: warning.backend.clone(),
         summary: warning.summary.clone(),
-        trouble: Trouble { cause: warning.cause.clone(), next_step: warning.next_step.clone() },
+        problem: Problem { cause: warning.cause.clone(), next_step: warning.next_step.clone() },
         is_on_screen: true,
     };
-    Model {
+    ReportModel {
         benchmark: of.name,
-        head: head(of, outcome),
-        alarms: ending::sentence(outcome).into_iter().chain(wrong_data).map(str::to_owned).collect(),
-        has_failed: outcome == Outcome::Failed || !result.errors().is_empty(),
+        head: report_head(of, outcome),
+        alarms: outcome_text::outcome_notice(outcome).into_iter().chain(wrong_data).map(str::to_owned).collect(),
+        has_failed: outcome == RunOutcome::Failed || !result.errors().is_empty(),
         errors: result.errors().iter().map(error).collect(),
-        caveats: R::warnings(derived).iter().map(caveat).collect(),
-        ..Model::default()
+        warnings: R::warnings(derived).iter().map(caveat).collect(),
+        ..ReportModel::default()
     }
 }
 
-fn head(of: &Of<'_>, outcome: Outcome) -> Head {
+fn report_head(of: &ReportSubject<'_>, outcome: RunOutcome) -> ReportHead {
     let machine = of.machine;
     let number = machine.hosts.len() as u64;
     let first = machine.hosts.first().map_or("a host that was not recorded", |host| host.name.as_str());
@@ -59,7 +61,7 @@ fn head(of: &Of<'_>, outcome: Outcome) -> Head {
         0 | 1 => String::new(),
         number => format!(" and {}", count(number - 1, "more host")),
     };
-    Head {
+    ReportHead {
         program: format!("beff-raw {}", machine.program_version),
         revision: machine.git_revision.clone(),
         name: of.name.to_owned(),
@@ -70,27 +72,34 @@ fn head(of: &Of<'_>, outcome: Outcome) -> Head {
         library: short_name(&machine.mpi_library),
         hosts: format!("{first}{others}"),
         storage: of.storage.map(|s| [s.path.clone(), format!("{} on {}", s.fs_type, s.source)]),
-        took: took(outcome, of.real_seconds),
-        ..Head::default()
+        elapsed_time: duration_text(outcome, of.real_seconds),
+        ..ReportHead::default()
     }
 }
 
-/// Whether a value counts, with what the end has to say.
-pub(crate) fn verdict(is_valid: bool, result: &impl Record) -> (Tone, String) {
-    let (tone, word) = if is_valid { (Tone::Good, "VALID") } else { (Tone::Bad, "NOT VALID") };
-    (tone, format!("{word}{}", ending::marks(result)))
+/// Validity of a value, with the suffix for the outcome.
+pub(crate) fn verdict(is_valid: bool, result: &impl JournaledResult) -> (TextStyle, String) {
+    let (tone, word) = if is_valid { (TextStyle::Good, "VALID") } else { (TextStyle::Bad, "NOT VALID") };
+    (tone, format!("{word}{}", outcome_text::result_suffix(result)))
 }
 
-/// How it was set up: the command, what makes the measurement, what it was made with, and what only this benchmark has.
-pub(crate) fn set_up(machine: &Machine, storage: Option<&StorageRecord>, facts: &[Fact], own: Vec<Pair>) -> Section {
-    let of = |kind: Kind| facts.iter().filter(move |f| f.kind == kind).map(|f| (f.name.clone(), f.value.clone()));
-    let command = pairs([("command", Some(machine.command_line.join(" ")))]);
-    let machine = machine::set_up(machine).into_iter().chain(storage.map(machine::file_system).into_iter().flatten());
+/// The section on the set-up: command, definition, set-up, and facts specific to this benchmark.
+pub(crate) fn set_up(
+    machine: &MachineRecord,
+    storage: Option<&StorageRecord>,
+    facts: &[Fact],
+    own: Vec<LabelledText>,
+) -> ReportSection {
+    let of = |kind: FactKind| facts.iter().filter(move |f| f.kind == kind).map(|f| (f.name.clone(), f.value.clone()));
+    let command = labelled_texts([("command", Some(machine.command_line.join(" ")))]);
+    let machine = machine::machine_setup(machine)
+        .into_iter()
+        .chain(storage.map(machine::file_system_setup).into_iter().flatten());
     let blocks = vec![
-        Block::Pairs(command.into_iter().chain(of(Kind::Definition)).collect()),
-        Block::Pairs(of(Kind::SetUp).chain(own).collect()),
-        Block::Pairs(machine.collect()),
+        ReportBlock::Pairs(command.into_iter().chain(of(FactKind::Definition)).collect()),
+        ReportBlock::Pairs(of(FactKind::SetUp).chain(own).collect()),
+        ReportBlock::Pairs(machine.collect()),
     ];
-    let note = "First what says what is measured, then with what.".to_owned();
-    Section { name: "set-up", title: "Set-up".into(), note, blocks }
+    let note = "First the definition of the measurement, then its set-up.".to_owned();
+    ReportSection { name: "set-up", title: "Set-up".into(), note, blocks }
 }

@@ -1,69 +1,68 @@
-//! Two sides of runs against each other, as text for a terminal, as Markdown and as JSON. Pure functions.
+//! Comparison of two sides of runs, as text for a terminal, as Markdown and as JSON. Pure functions.
 
 mod blocks;
 mod view;
-mod words;
+mod wording;
 
-pub use view::{Side, View};
+pub use view::{ComparisonSide, ComparisonView};
 
 use serde::Serialize;
 
 use super::render;
 use super::render::markdown::escaped;
-use super::text::Page;
-use crate::frame::values::compare::{Comparison, Gate};
+use super::text::TextPage;
+use crate::frame::values::compare::{Comparison, GateResult};
 
-/// A comparison as a document has it.
 #[derive(Debug, Serialize)]
-struct Compared<'a> {
+struct ComparisonDocument<'a> {
     sides: [&'a str; 2],
     #[serde(flatten)]
     comparison: &'a Comparison,
     comparable: bool,
-    gate: Option<&'a Gate>,
+    gate: Option<&'a GateResult>,
 }
 
-/// Widest line on a terminal, in characters.
 const WIDTH: usize = 80;
 
-/// On a terminal: some 40 lines unless all of it is asked for.
+/// For a terminal: some 40 lines unless the full comparison is requested.
 #[must_use]
-pub fn text(view: &View<'_>) -> String {
-    let mut page = Page::of_width(WIDTH);
+pub fn text(view: &ComparisonView<'_>) -> String {
+    let mut page = TextPage::with_width(WIDTH);
     let [a, b] = view.sides;
     page.hanging("", &format!("beff-raw compare: {}, {} against {}", view.title, b.name, a.name));
-    render::blocks(&mut page, &blocks::blocks(view));
+    render::blocks(&mut page, &blocks::comparison_blocks(view));
     if let Some(gate) = view.gate {
         page.blank();
-        page.hanging("", &words::gate(gate, view));
+        page.hanging("", &wording::gate_text(gate, view));
     }
     page.finish()
 }
 
-/// As Markdown, for the page of a build.
+/// As Markdown, for the summary of a CI job.
 #[must_use]
-pub fn markdown(view: &View<'_>) -> String {
+pub fn markdown(view: &ComparisonView<'_>) -> String {
     let [a, b] = view.sides;
-    let title = crate::frame::plain::line(view.title);
-    let gate = view.gate.map(|gate| format!("\n**{}**\n", escaped(&words::gate(gate, view)))).unwrap_or_default();
+    let title = crate::frame::terminal_escape::line(view.title);
+    let gate =
+        view.gate.map(|gate| format!("\n**{}**\n", escaped(&wording::gate_text(gate, view)))).unwrap_or_default();
     format!(
         "## {}: {} against {}\n{gate}{}",
         escaped(&title),
         b.name,
         a.name,
-        render::markdown::markdown(&blocks::blocks(view))
+        render::markdown::markdown(&blocks::comparison_blocks(view))
     )
 }
 
-/// All of it as one document.
+/// All comparisons as one document.
 ///
 /// # Errors
-/// None that a comparison can have: a defect.
-pub fn json(title: &str, sides: &[Side], views: &[View<'_>]) -> Result<Vec<u8>, serde_json::Error> {
-    let of = |view: &View<'_>| {
+/// None for a valid comparison; an error is a defect.
+pub fn json(title: &str, sides: &[ComparisonSide], views: &[ComparisonView<'_>]) -> Result<Vec<u8>, serde_json::Error> {
+    let of = |view: &ComparisonView<'_>| {
         let [a, b] = view.sides;
-        let comparable = view.comparison.is_fair();
-        serde_json::to_value(Compared {
+        let comparable = view.comparison.is_comparable();
+        serde_json::to_value(ComparisonDocument {
             sides: [&a.name, &b.name],
             comparison: view.comparison,
             comparable,
@@ -76,5 +75,5 @@ pub fn json(title: &str, sides: &[Side], views: &[View<'_>]) -> Result<Vec<u8>, 
     });
     let mut bytes = serde_json::to_vec_pretty(&document)?;
     bytes.push(b'\n');
-    Ok(crate::frame::plain::json(bytes))
+    Ok(crate::frame::terminal_escape::json(bytes))
 }

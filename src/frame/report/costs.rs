@@ -1,42 +1,42 @@
-//! What measuring itself cost, in words: the same for every benchmark.
+//! Text about the overhead of measuring, common to all benchmarks.
 
-use super::model::{pairs, Pair};
+use super::model::{labelled_texts, LabelledText};
 use super::text::{count, nanoseconds, percent};
-use crate::frame::records::MachineShare;
+use crate::frame::records::InterferenceRecord;
 use crate::frame::units::format_size;
-use crate::frame::values::machine_share::{ratio, shares, Shares};
-use crate::frame::values::pairs::Compared;
-use crate::frame::words::or_none;
+use crate::frame::values::bare_loop::BareLoopRatio;
+use crate::frame::values::interference::{ratio, shares, InterferenceShares};
+use crate::frame::words::or_hyphen;
 
-/// How far apart two loops of the same calls may be.
+/// Tolerated relative difference of two loops of the same calls.
 const TOLERANCE: f64 = 0.05;
 
-/// What the harness itself costs, in pairs: who had the CPUs while something was measured, costs of the harness by name, memory of a
-/// rank against what was planned, and allocations inside the clock, of which there must be none.
-pub(crate) struct Costs<'r, R> {
-    /// Costs of the harness by name, in nanoseconds.
+/// Interference during the measurements, overheads of the harness by name, planned and actual memory of a rank, and allocations during
+/// timed intervals, of which there must be none.
+pub(crate) struct MeasurementCosts<'r, R> {
+    /// Overheads of the harness by name, in nanoseconds.
     pub harness: &'r [(&'r str, f64)],
-    /// Memory of a rank, planned and at most.
+    /// Memory of a rank: planned and maximum.
     pub rank_memory_bytes: [u64; 2],
-    /// What was measured.
+    /// Measurements.
     pub records: &'r [R],
-    /// What one of them is called.
+    /// Noun for a measurement.
     pub noun: &'static str,
-    /// The name of one of them.
+    /// Name of a measurement.
     pub name: fn(&R) -> String,
-    /// Allocations inside its clock.
+    /// Allocations during its timed interval.
     pub allocations: fn(&R) -> u64,
-    /// Who had the CPUs meanwhile.
-    pub machine: fn(&R) -> Option<&MachineShare>,
+    /// Interference during it.
+    pub interference: fn(&R) -> Option<&InterferenceRecord>,
 }
 
-impl<R> Costs<'_, R> {
-    pub(crate) fn pairs(&self) -> Vec<Pair> {
+impl<R> MeasurementCosts<'_, R> {
+    pub(crate) fn pairs(&self) -> Vec<LabelledText> {
         let harness: Vec<String> =
             self.harness.iter().map(|(name, ns)| format!("{name} {}", nanoseconds(*ns))).collect();
-        let all: Vec<&MachineShare> = self.records.iter().filter_map(self.machine).collect();
-        pairs([
-            ("machine", machine_text(all.iter().copied())),
+        let all: Vec<&InterferenceRecord> = self.records.iter().filter_map(self.interference).collect();
+        labelled_texts([
+            ("machine", interference_text(all.iter().copied())),
             ("harness", Some(harness.join(", "))),
             ("rank memory", Some(memory_text(self.rank_memory_bytes))),
             ("allocations", Some(allocations_text(self.records, self.allocations, self.noun, self.name))),
@@ -44,13 +44,13 @@ impl<R> Costs<'_, R> {
     }
 }
 
-fn machine_text<'a>(all: impl Iterator<Item = &'a MachineShare> + Clone) -> Option<String> {
-    let Shares { steal, others, waited } = shares(all.clone())?;
-    let switches = |of: fn(&MachineShare) -> u64| all.clone().map(of).fold(0, u64::saturating_add);
+fn interference_text<'a>(all: impl Iterator<Item = &'a InterferenceRecord> + Clone) -> Option<String> {
+    let InterferenceShares { steal, other_processes: others, run_queue_wait: waited } = shares(all.clone())?;
+    let switches = |of: fn(&InterferenceRecord) -> u64| all.clone().map(of).fold(0, u64::saturating_add);
     let kernel = ratio(all.clone().map(|s| s.kernel_seconds).sum(), all.clone().map(|s| s.cpu_seconds).sum());
     Some(format!(
-        "of the CPUs of the ranks {} taken by the hypervisor (steal), {} used by other programs, {} by the kernel for nobody in \
-         particular; ranks waited {} of the time for a CPU; {}, {} of them forced",
+        "of the CPUs of the ranks {} steal time, {} used by other processes, {} by the kernel without being charged to a \
+         process; run-queue wait of ranks {} of the time; {}, {} of them involuntary",
         percent(steal),
         percent(others),
         percent(kernel),
@@ -75,9 +75,9 @@ fn allocations_text<R>(
 ) -> String {
     let with: Vec<&R> = records.iter().filter(|r| allocations(r) > 0).collect();
     match with.first() {
-        None => "none inside the clock".to_owned(),
+        None => "none during measurements".to_owned(),
         Some(first) => format!(
-            "DEFECT: {} inside the clock in {}, first in {}; please report this",
+            "DEFECT: {} during measurements in {}, first in {}; please report this",
             count(with.iter().map(|r| allocations(r)).fold(0, u64::saturating_add), "allocation"),
             count(with.len() as u64, noun),
             name(first)
@@ -85,18 +85,17 @@ fn allocations_text<R>(
     }
 }
 
-/// Columns of comparisons with bare loops, behind those that say what was compared.
-pub(crate) const BESIDE_BARE: [&str; 6] = ["ours", "bare", "ratio", "[95 %]", "pairs", ""];
+/// Columns of comparisons with bare loops, after those that name the loop.
+pub(crate) const BARE_LOOP_COLUMNS: [&str; 6] = ["harness", "bare", "ratio", "[95 %]", "pairs", ""];
 
-/// What stands in them.
-pub(crate) fn compared(found: Compared) -> [String; 6] {
+pub(crate) fn bare_loop_cells(found: BareLoopRatio) -> [String; 6] {
     let in_brackets = |[low, high]: [f64; 2]| format!("[{low:.3}, {high:.3}]");
     let is_near = (found.ratio - 1.0).abs() <= TOLERANCE;
     [
-        format!("{:.3}", found.ours_seconds * 1e6),
+        format!("{:.3}", found.harness_seconds * 1e6),
         format!("{:.3}", found.bare_seconds * 1e6),
         format!("{:.3}", found.ratio),
-        or_none(found.interval.map(in_brackets)),
+        or_hyphen(found.interval.map(in_brackets)),
         found.pairs.to_string(),
         if is_near { "" } else { "> 5 %" }.to_owned(),
     ]

@@ -1,4 +1,4 @@
-//! PREFIX.csv: one line for each thing measured. Units are in the column names.
+//! PREFIX.csv: one line for each measurement. Units are in the column names.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::library::short_name;
-use crate::frame::plain;
-use crate::frame::records::Machine;
+use crate::frame::records::MachineRecord;
+use crate::frame::terminal_escape;
 
-/// A column: its name, and what stands in it in a row made of `R`.
-pub(crate) type Column<R> = (&'static str, for<'a> fn(&'a R) -> Cell<'a>);
+/// A column: its name, and its cell in a row for `R`.
+pub(crate) type Column<R> = (&'static str, for<'a> fn(&'a R) -> CsvCell<'a>);
 
-/// What stands in a column of a row, written as serde would write it. What a terminal would obey is shown as an escape.
+/// Cell of a row, in serde's notation. Control characters are written as escapes.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Cell<'a> {
-    Nothing,
+pub(crate) enum CsvCell<'a> {
+    Empty,
     Flag(bool),
     Count(u64),
     Number(f64),
@@ -25,7 +25,7 @@ pub(crate) enum Cell<'a> {
 
 macro_rules! from {
     ($($variant:ident: $type:ty),*) => {$(
-        impl<'a> From<$type> for Cell<'a> {
+        impl<'a> From<$type> for CsvCell<'a> {
             fn from(value: $type) -> Self {
                 Self::$variant(value.into())
             }
@@ -35,32 +35,32 @@ macro_rules! from {
 
 from!(Flag: bool, Count: u8, Count: u32, Count: u64, Number: f64, Text: &'a str, Text: &'a String, Text: String);
 
-impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+impl<'a, T: Into<CsvCell<'a>>> From<Option<T>> for CsvCell<'a> {
     fn from(value: Option<T>) -> Self {
-        value.map_or(Self::Nothing, T::into)
+        value.map_or(Self::Empty, T::into)
     }
 }
 
-impl Cell<'_> {
-    /// The word that stands for a value without fields in all files.
+impl CsvCell<'_> {
+    /// Serialized name of a variant without fields.
     pub(crate) fn word(value: impl Serialize) -> Self {
         match serde_json::to_value(value) {
             Ok(serde_json::Value::String(word)) => Self::Text(word.into()),
-            _ => Self::Nothing,
+            _ => Self::Empty,
         }
     }
 
-    fn shown(self) -> Self {
+    fn escaped(self) -> Self {
         match self {
-            Self::Text(text) => Self::Text(plain::line(&text).into_owned().into()),
+            Self::Text(text) => Self::Text(terminal_escape::line(&text).into_owned().into()),
             other => other,
         }
     }
 }
 
-/// What tells the lines of one run from those of others: first in every line, so that tables can be put one below the other.
+/// Columns that identify the run: first in every line, so that tables of several runs can be concatenated.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Origin {
+pub(crate) struct RunColumns {
     run: String,
     started_utc: String,
     host: String,
@@ -68,9 +68,9 @@ pub(crate) struct Origin {
     hints: Option<String>,
 }
 
-impl Origin {
-    /// Of a run on this machine that wrote to the prefix `out`, or else worked in the directory `run_dir`.
-    pub(crate) fn new(machine: &Machine, out: Option<&Path>, run_dir: &str) -> Self {
+impl RunColumns {
+    /// For a run on this machine that wrote to the prefix `out`, or that used the directory `run_dir`.
+    pub(crate) fn new(machine: &MachineRecord, out: Option<&Path>, run_dir: &str) -> Self {
         let named = out.and_then(Path::file_name).or_else(|| Path::new(run_dir).file_name());
         let host = machine.hosts.first().map_or("", |host| host.name.as_str());
         Self {
@@ -85,13 +85,13 @@ impl Origin {
         }
     }
 
-    /// Of a result that only has words.
-    pub(crate) fn of_words(run: &str, started: &str, host: &str, mpi: &str) -> Self {
+    /// For a result that has only texts.
+    pub(crate) fn from_text(run: &str, started: &str, host: &str, mpi: &str) -> Self {
         let [run, started_utc, host, mpi] = [run, started, host, mpi].map(str::to_owned);
         Self { run, started_utc, host, mpi, hints: None }
     }
 
-    /// With the hints that were asked for; without any an empty cell.
+    /// Adds the requested hints; an empty cell without any.
     pub(crate) fn with_hints<'a>(self, hints: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let hints: Vec<String> = hints.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
         Self { hints: Some(hints.join(" ")), ..self }
@@ -104,28 +104,28 @@ impl Origin {
     }
 }
 
-/// The whole table as UTF-8 bytes, header first; the header alone if nothing was measured.
+/// The table as UTF-8, header first; only the header if nothing was measured.
 ///
 /// # Errors
-/// What the csv writer reports.
-pub(crate) fn table<R>(
-    origin: &Origin,
+/// Those of the csv writer.
+pub(crate) fn csv_table<R>(
+    origin: &RunColumns,
     columns: &[Column<R>],
     rows: impl IntoIterator<Item = R>,
 ) -> Result<Vec<u8>, ::csv::Error> {
     let mut writer = ::csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     writer.write_record(origin.columns().map(|(name, _)| name).chain(columns.iter().map(|(name, _)| *name)))?;
     for row in rows {
-        let of_run = origin.columns().map(|(_, text)| Cell::from(text).shown());
-        let cells: Vec<Cell<'_>> = of_run.chain(columns.iter().map(|(_, cell)| cell(&row).shown())).collect();
+        let of_run = origin.columns().map(|(_, text)| CsvCell::from(text).escaped());
+        let cells: Vec<CsvCell<'_>> = of_run.chain(columns.iter().map(|(_, cell)| cell(&row).escaped())).collect();
         writer.serialize(cells)?;
     }
     writer.into_inner().map_err(|e| ::csv::Error::from(e.into_error()))
 }
 
-/// Lines of a table read back, with the positions of its columns, for tests.
+/// For tests: reads a table; returns the lines and a lookup of column positions.
 #[cfg(test)]
-pub(crate) fn read(bytes: &[u8]) -> (impl Fn(&str) -> usize, Vec<::csv::StringRecord>) {
+pub(crate) fn read_csv(bytes: &[u8]) -> (impl Fn(&str) -> usize, Vec<::csv::StringRecord>) {
     let mut reader = ::csv::Reader::from_reader(bytes);
     let header = reader.headers().unwrap().clone();
     let lines = reader.records().map(|line| line.unwrap()).collect();
@@ -138,18 +138,18 @@ mod tests {
 
     #[derive(Clone, Copy, Serialize)]
     #[serde(rename_all = "snake_case")]
-    enum Kind {
+    enum ExampleKind {
         OneWord,
     }
 
-    struct Row {
+    struct ExampleRow {
         name: String,
         seconds: Option<f64>,
     }
 
-    const COLUMNS: [Column<Row>; 6] = [
+    const COLUMNS: [Column<ExampleRow>; 6] = [
         ("name", |r| (&r.name).into()),
-        ("kind", |_| Cell::word(Kind::OneWord)),
+        ("kind", |_| CsvCell::word(ExampleKind::OneWord)),
         ("bytes", |_| u64::MAX.into()),
         ("small", |_| 1e-7.into()),
         ("seconds", |r| r.seconds.into()),
@@ -158,9 +158,10 @@ mod tests {
 
     #[test]
     fn a_line_has_a_cell_below_each_name() {
-        let rows = [("a, b", Some(2.0)), ("", None)].map(|(name, seconds)| Row { name: name.into(), seconds });
-        let origin = Origin { run: "r1".into(), mpi: "MPICH, 4".into(), ..Origin::default() }.with_hints([("a", "b")]);
-        let text = String::from_utf8(table(&origin, &COLUMNS, rows).unwrap()).unwrap();
+        let rows = [("a, b", Some(2.0)), ("", None)].map(|(name, seconds)| ExampleRow { name: name.into(), seconds });
+        let origin =
+            RunColumns { run: "r1".into(), mpi: "MPICH, 4".into(), ..RunColumns::default() }.with_hints([("a", "b")]);
+        let text = String::from_utf8(csv_table(&origin, &COLUMNS, rows).unwrap()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let expected = [
             "run,started_utc,host,mpi,hints,name,kind,bytes,small,seconds,whole",
@@ -172,7 +173,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_leaves_the_header() {
-        let table = table(&Origin::default(), &COLUMNS, []).unwrap();
+        let table = csv_table(&RunColumns::default(), &COLUMNS, []).unwrap();
         assert_eq!(table, b"run,started_utc,host,mpi,name,kind,bytes,small,seconds,whole\n");
     }
 }

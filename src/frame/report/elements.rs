@@ -1,27 +1,26 @@
-//! The look of PREFIX.json: fields are indented, one below the other, and every element of a list is one line. So each record has a line of
-//! its own, which can be found and compared, and no blanks inside.
+//! Layout of PREFIX.json: fields are indented, one per line, and every element of a list is one line without blanks, so that records can be
+//! searched and compared by line.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
-/// Blanks for each level.
 const INDENT: &[u8] = b"  ";
 
-/// Writes what is outside of lists below each other, and what is inside side by side.
+/// Formatter that writes values outside of lists one per line, and list elements compactly.
 #[derive(Debug, Default)]
-struct Elements {
-    /// Objects and lists around this place that are indented.
+struct ElementFormatter {
+    /// Enclosing objects and lists that are indented.
     depth: usize,
-    /// Lists around it.
+    /// Enclosing lists.
     lists: usize,
-    /// The object or list that ends now has something in it.
+    /// The current object or list is not empty.
     has_value: bool,
 }
 
-impl Elements {
-    fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
+impl ElementFormatter {
+    fn begin_line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
         out.write_all(b"\n")?;
         (0..self.depth).try_for_each(|_| out.write_all(INDENT))
     }
@@ -35,7 +34,7 @@ impl Elements {
     fn end<W: ?Sized + Write>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
         self.depth -= 1;
         if self.has_value {
-            self.line(out)?;
+            self.begin_line(out)?;
         }
         self.has_value = true;
         out.write_all(bracket)
@@ -45,11 +44,11 @@ impl Elements {
         if !is_first {
             out.write_all(b",")?;
         }
-        self.line(out)
+        self.begin_line(out)
     }
 }
 
-impl Formatter for Elements {
+impl Formatter for ElementFormatter {
     fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.lists += 1;
         if self.lists > 1 {
@@ -109,13 +108,13 @@ impl Formatter for Elements {
     }
 }
 
-/// The bytes of a value.
+/// Serializes a value.
 ///
 /// # Errors
-/// What has no JSON form.
+/// A value that cannot be represented in JSON.
 pub(super) fn to_vec(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut bytes, Elements::default()))?;
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, ElementFormatter::default()))?;
     Ok(bytes)
 }
 

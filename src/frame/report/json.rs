@@ -1,4 +1,4 @@
-//! PREFIX.json: one JSON document with everything, a line for each record. Each benchmark has a schema of its own in docs/.
+//! PREFIX.json: one JSON document with the complete result, a line for each record. The schema of each benchmark is in docs/.
 
 use std::fmt;
 use std::io;
@@ -8,21 +8,22 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, Map
 use serde::Serialize;
 
 use super::elements;
-use super::schema::published;
+use super::old_names;
+use super::schema::published_schema;
 
-use crate::frame::plain;
-use crate::frame::records::{Kind, Record, SCHEMA_VERSION};
+use crate::frame::records::{JournaledResult, WarningKind, SCHEMA_VERSION};
+use crate::frame::terminal_escape;
 
-/// Value of the field `program`, by which the document is recognised.
+/// Value of the field `program`, which identifies the document.
 pub const PROGRAM: &str = "beff-raw";
 
 /// Why a document could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
-    /// Not JSON, or JSON cut short.
-    #[error("this is not a whole JSON document: {0}; if the run was killed, read its journal (.jsonl) instead")]
+    /// Not JSON, or truncated JSON.
+    #[error("this is not a complete JSON document: {0}; if the run was killed, read its journal (.jsonl) instead")]
     Syntax(#[source] serde_json::Error),
-    /// JSON of something else.
+    /// JSON, but not a result of this program.
     #[error("this JSON document is not a result of {PROGRAM} (no \"program\": \"{PROGRAM}\" in it); give the PREFIX.json of a run")]
     Foreign,
     /// Written by a later version.
@@ -34,88 +35,84 @@ pub enum JsonError {
         found: u64,
     },
     /// A field is missing or has another type.
-    #[error("the document does not fit schema version {SCHEMA_VERSION}: {source}; see {schema}")]
+    #[error("the document does not match schema version {SCHEMA_VERSION}: {source}; see {schema}")]
     Content {
-        /// Where its fields are described.
+        /// File that describes its fields.
         schema: &'static str,
-        /// What does not fit.
+        /// Mismatch.
         source: serde_json::Error,
     },
-    /// Of another benchmark than asked for.
+    /// The document is of another benchmark.
     #[error("the document is a result of {found}, not of {expected}")]
     Benchmark {
         /// Benchmark in the document.
         found: String,
-        /// Benchmark asked for.
+        /// Requested benchmark.
         expected: &'static str,
     },
 }
 
-/// Plain records of what was measured, and the values derived from them. Units are in the names; docs/results.md and docs/replay.md tell
-/// how they are measured.
+/// Records of the measurements and the values derived from them. Units are in the names; docs/results.md and docs/replay.md describe how
+/// they are measured.
 #[derive(Serialize, JsonSchema)]
-struct Document<'a, R, D> {
-    /// Always `beff-raw`; by it the document is recognised.
+struct ResultDocument<'a, R, D> {
+    /// Always `beff-raw`; identifies the document.
     #[schemars(extend("const" = PROGRAM))]
     program: &'static str,
     #[serde(flatten)]
     result: &'a R,
-    /// Everything that follows from the records. It is derived again when the document is read.
+    /// Values derived from the records; they are derived again when the document is read.
     derived: D,
 }
 
-/// A result of any benchmark with what follows from it, as UTF-8 bytes with a newline at the end.
+/// A result of any benchmark with its derived values, as UTF-8 with a trailing newline.
 ///
 /// # Errors
-/// A path of the configuration that is not UTF-8 has no JSON form.
-pub(crate) fn write(result: &impl Serialize, derived: impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let mut bytes = plain::json(elements::to_vec(&Document { program: PROGRAM, result, derived })?);
+/// A path of the configuration that is not UTF-8 cannot be represented in JSON.
+pub(crate) fn write_result(result: &impl Serialize, derived: impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = terminal_escape::json(elements::to_vec(&ResultDocument { program: PROGRAM, result, derived })?);
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-/// The JSON Schema of such a document.
-pub(crate) fn schema<R: JsonSchema, D: JsonSchema>(benchmark: &str, own: &[Kind]) -> String {
+pub(crate) fn document_schema<R: JsonSchema, D: JsonSchema>(benchmark: &str, own: &[WarningKind]) -> String {
     let title = format!("Results of {benchmark} by {PROGRAM} (PREFIX.json), schema version {SCHEMA_VERSION}");
-    published::<Document<R, D>>(&title, Some(own))
+    published_schema::<ResultDocument<R, D>>(&title, Some(own))
 }
 
-/// The records alone, in one line, as they are read back.
+/// Writes the records alone, in one line, in a form that can be read back.
 ///
 /// # Errors
-/// As [`write`], and what `out` says.
+/// As [`write`], and those of `out`.
 pub(crate) fn write_records(result: &impl Serialize, out: impl io::Write) -> io::Result<()> {
     let derived: [(); 0] = [];
-    serde_json::to_writer(out, &Document { program: PROGRAM, result, derived }).map_err(io::Error::from)
+    serde_json::to_writer(out, &ResultDocument { program: PROGRAM, result, derived }).map_err(io::Error::from)
 }
 
-/// What a document says of itself, before its records.
 #[derive(Debug, Default)]
-struct Head {
+struct DocumentHead {
     program: Option<String>,
     schema_version: Option<u64>,
     benchmark: Option<String>,
-    /// All of it is known; the rest was not looked at.
-    is_whole: bool,
+    /// The head is complete; the rest was not read.
+    is_complete: bool,
 }
 
-impl Head {
-    fn has_names(&self) -> bool {
+impl DocumentHead {
+    fn is_identified(&self) -> bool {
         self.program.is_some() && self.schema_version.is_some()
     }
 
-    /// Ends the reading.
-    fn ends<E: serde::de::Error>(&mut self) -> E {
-        self.is_whole = true;
+    fn stop<E: serde::de::Error>(&mut self) -> E {
+        self.is_complete = true;
         E::custom("nothing more is wanted")
     }
 }
 
-/// Reads a head and no further: a document may have hundreds of megabytes behind it. The benchmark, which some have none of, stands
-/// before the first list.
-struct Reader<'h>(&'h mut Head);
+/// Reads only the head: a document may have hundreds of megabytes of records. The benchmark, which is optional, precedes the first list.
+struct DocumentHeadVisitor<'h>(&'h mut DocumentHead);
 
-impl<'de> Visitor<'de> for Reader<'_> {
+impl<'de> Visitor<'de> for DocumentHeadVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,20 +126,20 @@ impl<'de> Visitor<'de> for Reader<'_> {
                 "program" => head.program = map.next_value()?,
                 "schema_version" => head.schema_version = map.next_value()?,
                 "benchmark" => head.benchmark = map.next_value()?,
-                _ => map.next_value_seed(Skip(head))?,
+                _ => map.next_value_seed(SkipVisitor(head))?,
             }
-            if head.has_names() && head.benchmark.is_some() {
-                return Err(head.ends());
+            if head.is_identified() && head.benchmark.is_some() {
+                return Err(head.stop());
             }
         }
         Ok(())
     }
 }
 
-/// Passes over a value; a list behind the names is where the head ends.
-struct Skip<'h>(&'h mut Head);
+/// Skips a value; the first list after the names ends the head.
+struct SkipVisitor<'h>(&'h mut DocumentHead);
 
-impl<'de> DeserializeSeed<'de> for Skip<'_> {
+impl<'de> DeserializeSeed<'de> for SkipVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -150,7 +147,7 @@ impl<'de> DeserializeSeed<'de> for Skip<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Skip<'_> {
+impl<'de> Visitor<'de> for SkipVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -182,8 +179,8 @@ impl<'de> Visitor<'de> for Skip<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        if self.0.has_names() {
-            return Err(self.0.ends());
+        if self.0.is_identified() {
+            return Err(self.0.stop());
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
@@ -195,31 +192,42 @@ impl<'de> Visitor<'de> for Skip<'_> {
     }
 }
 
-/// Reads a document back, whose fields `schema` describes; the derived values are not read but to be derived again.
+/// Reads a document whose fields are described in `schema`; derived values are not read.
 ///
 /// # Errors
-/// [`JsonError`]: not JSON, not a result of this benchmark by this program, of a newer version, or with a field missing.
-pub(crate) fn parse_as<R: Record + DeserializeOwned>(bytes: &[u8], schema: &'static str) -> Result<R, JsonError> {
-    if let Some(found) = benchmark(bytes)?.filter(|found| found != R::BENCHMARK) {
+/// [`JsonError`]: not JSON, not a result of this benchmark by this program, a newer version, or a missing field.
+pub(crate) fn parse_result<R: JournaledResult + DeserializeOwned>(
+    bytes: &[u8],
+    schema: &'static str,
+) -> Result<R, JsonError> {
+    let (benchmark, version) = head(bytes)?;
+    if let Some(found) = benchmark.filter(|found| found != R::BENCHMARK) {
         return Err(JsonError::Benchmark { found, expected: R::BENCHMARK });
     }
-    // From the bytes again: errors then name line and column.
-    serde_json::from_slice(bytes).map_err(|source| match source.is_data() {
-        true => JsonError::Content { schema, source },
-        false => JsonError::Syntax(source),
+    // Parsed from the bytes again, so that errors name line and column.
+    serde_json::from_slice(&old_names::translated(bytes, R::BENCHMARK, version)).map_err(|source| {
+        match source.is_data() {
+            true => JsonError::Content { schema, source },
+            false => JsonError::Syntax(source),
+        }
     })
 }
 
-/// The benchmark that a document names, if it names one.
+/// The benchmark named in a document, if any.
 ///
 /// # Errors
-/// [`JsonError`]: not JSON, not a result of this program, or of a newer version.
+/// [`JsonError`]: not JSON, not a result of this program, or a newer version.
 pub(crate) fn benchmark(bytes: &[u8]) -> Result<Option<String>, JsonError> {
-    let mut head = Head::default();
-    let read = serde_json::Deserializer::from_slice(bytes).deserialize_map(Reader(&mut head));
+    Ok(head(bytes)?.0)
+}
+
+/// The benchmark, if the document names one, and the schema version.
+fn head(bytes: &[u8]) -> Result<(Option<String>, u64), JsonError> {
+    let mut head = DocumentHead::default();
+    let read = serde_json::Deserializer::from_slice(bytes).deserialize_map(DocumentHeadVisitor(&mut head));
     if let Err(error) = read {
-        // What is wrong behind the head is told by who reads the whole.
-        if !head.is_whole {
+        // Errors after the head are reported when the whole document is read.
+        if !head.is_complete {
             return Err(if error.is_data() { JsonError::Foreign } else { JsonError::Syntax(error) });
         }
     }
@@ -229,5 +237,5 @@ pub(crate) fn benchmark(bytes: &[u8]) -> Result<Option<String>, JsonError> {
     if found > u64::from(SCHEMA_VERSION) {
         return Err(JsonError::Newer { found });
     }
-    Ok(head.benchmark)
+    Ok((head.benchmark, found))
 }

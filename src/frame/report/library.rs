@@ -1,17 +1,16 @@
-//! The name of an MPI library out of what MPI_Get_library_version says, which may be dozens of lines.
+//! The name of an MPI library from MPI_Get_library_version, whose result may have dozens of lines.
 
-/// Longest name shown, in characters.
-const LONGEST: usize = 100;
+const MAX_NAME: usize = 100;
 
-/// What comes behind the name: dates, packaging, how it was configured.
-const NOISE: [&str; 7] =
+/// Texts that follow the name: dates, packaging, configuration.
+const NAME_TERMINATORS: [&str; 7] =
     [", package:", " Release date", " Release Date", " ABI:", " Device:", " configure", " MPI BUILD INFO"];
 
-/// Name and version in one line: `MPICH 4.0.2`, `Open MPI v4.1.4`, `Intel(R) MPI Library 2021.9 for Linux* OS`.
+/// Name and version on one line: `MPICH 4.0.2`, `Open MPI v4.1.4`, `Intel(R) MPI Library 2021.9 for Linux* OS`.
 #[must_use]
 pub fn short_name(library: &str) -> String {
     let line = library.split_whitespace().collect::<Vec<_>>().join(" ");
-    let end = NOISE.iter().filter_map(|noise| line.find(noise)).min().unwrap_or(line.len());
+    let end = NAME_TERMINATORS.iter().filter_map(|noise| line.find(noise)).min().unwrap_or(line.len());
     let mut name = line[..end].replace(" Version: ", " ").replace(" Version : ", " ");
     // "MPICH 4.0.2 MPICH Release date: ...": the next line begins with the name again.
     let first = name.split(' ').next().unwrap_or_default().to_owned();
@@ -20,7 +19,7 @@ pub fn short_name(library: &str) -> String {
             name = front.to_owned();
         }
     }
-    name.trim().chars().take(LONGEST).collect()
+    name.trim().chars().take(MAX_NAME).collect()
 }
 
 #[cfg(test)]
@@ -50,6 +49,6 @@ mod tests {
         ] {
             assert_eq!(short_name(library), name);
         }
-        assert_eq!(short_name(&"größe".repeat(50)).chars().count(), LONGEST);
+        assert_eq!(short_name(&"größe".repeat(50)).chars().count(), MAX_NAME);
     }
 }

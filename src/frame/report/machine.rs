@@ -1,26 +1,29 @@
-//! The machine in words: in a few lines for the head of a report, and in full for its set-up.
+//! Text about the machine: in short for the head of a report, in full for its set-up.
 
 use crate::frame::config::DirectPolicy;
-use crate::frame::records::{HostRecord, Machine, Outcome, StorageRecord};
+use crate::frame::records::{HostRecord, MachineRecord, RunOutcome, StorageRecord};
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::memory_of_hosts;
 
 use super::binding;
 use super::library::short_name;
-use super::model::{pairs, Pair};
+use super::model::{labelled_texts, LabelledText};
 use super::text::{count, list};
 
-/// Host names shown of a group of equal hosts.
-const HOST_NAMES: usize = 6;
+const MAX_HOST_NAMES: usize = 6;
 
-/// Hosts, library and environment for the head of a report; `layer` is what is beneath MPI-IO.
-pub(crate) fn facts(machine: &Machine, layer: Option<&str>) -> Vec<Pair> {
+/// Hosts, library and environment for the head of a report; `layer` is the I/O layer below MPI-IO.
+pub(crate) fn head_facts(machine: &MachineRecord, layer: Option<&str>) -> Vec<LabelledText> {
     let layer = layer.map_or_else(String::new, |layer| format!(", I/O layer {layer}"));
     let library = format!("{} (standard {}){layer}", short_name(&machine.mpi_library), machine.mpi_standard);
-    pairs([("hosts", Some(hosts(machine))), ("MPI", Some(library)), ("environment", environment(machine))])
+    labelled_texts([
+        ("hosts", Some(hosts_summary(machine))),
+        ("MPI", Some(library)),
+        ("environment", environment(machine)),
+    ])
 }
 
-fn hosts(machine: &Machine) -> String {
+fn hosts_summary(machine: &MachineRecord) -> String {
     let (hosts, per_rank) = (&machine.hosts, machine.memory_per_rank_bytes);
     let Some(first) = hosts.first() else {
         return "not recorded".to_owned();
@@ -38,22 +41,21 @@ fn hosts(machine: &Machine) -> String {
     )
 }
 
-/// Variables set on purpose; None: none.
-fn environment(machine: &Machine) -> Option<String> {
+/// Recorded environment variables; None if there are none.
+fn environment(machine: &MachineRecord) -> Option<String> {
     let set: Vec<String> = machine.environment.iter().map(|(k, v)| format!("{k}={v}")).collect();
     (!set.is_empty()).then(|| set.join(" "))
 }
 
 /// The file system of the files, for the head of a report.
-pub(crate) fn storage_facts(storage: &StorageRecord) -> Vec<Pair> {
+pub(crate) fn storage_head_facts(storage: &StorageRecord) -> Vec<LabelledText> {
     let device = storage.device.as_ref().map(|d| format!("; {d}")).unwrap_or_default();
     let [free, total] = [storage.free_bytes, storage.total_bytes].map(format_size);
     let place = format!("{} on {}, {free} of {total} free", storage.fs_type, storage.source);
-    pairs([("storage", Some(format!("{place}, under {}{device}", storage.path)))])
+    labelled_texts([("storage", Some(format!("{place}, under {}{device}", storage.path)))])
 }
 
-/// Which backends bypass the page cache.
-pub(crate) fn direct(policy: DirectPolicy) -> &'static str {
+pub(crate) fn direct_policy_text(policy: DirectPolicy) -> &'static str {
     match policy {
         DirectPolicy::ByBackend => "auto for uring, off for posix",
         DirectPolicy::Required => "required",
@@ -62,23 +64,20 @@ pub(crate) fn direct(policy: DirectPolicy) -> &'static str {
     }
 }
 
-/// How long a run took.
-pub(crate) fn took(outcome: Outcome, real_seconds: f64) -> String {
+pub(crate) fn duration_text(outcome: RunOutcome, real_seconds: f64) -> String {
     match outcome {
-        Outcome::Killed => "no end recorded".to_owned(),
+        RunOutcome::Killed => "no end recorded".to_owned(),
         _ => format!("took {}", format_seconds(real_seconds)),
     }
 }
 
-/// The part of the set-up that is about the file system of the files, in full.
-pub(crate) fn file_system(storage: &StorageRecord) -> Vec<Pair> {
+pub(crate) fn file_system_setup(storage: &StorageRecord) -> Vec<LabelledText> {
     let StorageRecord { fs_type, source, mount_point, mount_options, device, .. } = storage;
     let place = format!("{fs_type} on {source}, mounted at {mount_point} ({mount_options})");
-    pairs([("file system", Some(place)), ("device", device.clone())])
+    labelled_texts([("file system", Some(place)), ("device", device.clone())])
 }
 
-/// The part of the set-up that is about the machine, in full.
-pub(crate) fn set_up(machine: &Machine) -> Vec<Pair> {
+pub(crate) fn machine_setup(machine: &MachineRecord) -> Vec<LabelledText> {
     let threads = machine.mpi_thread_level.as_deref().unwrap_or("not recorded");
     let library = format!(
         "{}; built with {}; thread level {threads}; source revision {}",
@@ -89,19 +88,19 @@ pub(crate) fn set_up(machine: &Machine) -> Vec<Pair> {
     let hosts = host_groups(&machine.hosts).into_iter().map(|text| ("hosts", Some(text)));
     let own = [("kernel", Some(machine.kernel.clone())), ("MPI", Some(library))];
     let binding = binding::lines(machine).into_iter().map(|text| ("binding", Some(text)));
-    pairs(hosts.chain(own).chain(binding).chain([("environment", environment(machine))]))
+    labelled_texts(hosts.chain(own).chain(binding).chain([("environment", environment(machine))]))
 }
 
-/// One text for each group of hosts that are alike, in order of appearance.
+/// One text for each group of identical hosts, in order of appearance.
 fn host_groups(hosts: &[HostRecord]) -> Vec<String> {
     let mut groups: Vec<(&HostRecord, Vec<String>)> = Vec::new();
     for host in hosts {
-        // What a touch of memory cost is another number on each.
+        // The measured cost of a memory touch differs between hosts.
         let alike = |first: &HostRecord| {
-            host.memory_taken_back.is_some() == first.memory_taken_back.is_some()
+            host.memory_ballooning.is_some() == first.memory_ballooning.is_some()
                 && HostRecord {
                     name: first.name.clone(),
-                    memory_taken_back: first.memory_taken_back.clone(),
+                    memory_ballooning: first.memory_ballooning.clone(),
                     ..host.clone()
                 } == *first
         };
@@ -115,8 +114,8 @@ fn host_groups(hosts: &[HostRecord]) -> Vec<String> {
 }
 
 fn host_group(host: &HostRecord, names: &[String]) -> String {
-    let shown = if names.len() > HOST_NAMES {
-        format!("{}, ... ({})", names[..HOST_NAMES].join(", "), count(names.len() as u64, "host"))
+    let shown = if names.len() > MAX_HOST_NAMES {
+        format!("{}, ... ({})", names[..MAX_HOST_NAMES].join(", "), count(names.len() as u64, "host"))
     } else {
         list(names)
     };
@@ -124,10 +123,13 @@ fn host_group(host: &HostRecord, names: &[String]) -> String {
         .cgroup_memory_limit_bytes
         .map(|bytes| format!(", limited to {} by its control group", format_size(bytes)))
         .unwrap_or_default();
-    let taken =
-        host.memory_taken_back.as_ref().map(|t| format!(", taken back when it is free ({})", t.by)).unwrap_or_default();
+    let ballooning = host
+        .memory_ballooning
+        .as_ref()
+        .map(|t| format!(", reclaimed when it is free ({})", t.mechanism))
+        .unwrap_or_default();
     format!(
-        "{shown}{}: {} on {}, {}, last-level cache {}, memory {}{limit}{taken}",
+        "{shown}{}: {} on {}, {}, last-level cache {}, memory {}{limit}{ballooning}",
         if names.len() > 1 { ", each" } else { "" },
         count(host.ranks, "rank"),
         count(host.cores, "core"),

@@ -1,5 +1,5 @@
-//! What the reports of all benchmarks share: pages of text, journal and document, the files of a run, and the machine, the
-//! end, the criteria and the costs in words. Pure functions, but for the files.
+//! Common parts of the reports of all benchmarks: journal and document, output files of a run, and texts about machine, outcome,
+//! criteria and overheads. Pure functions except for the files.
 
 mod binding;
 #[cfg(test)]
@@ -9,22 +9,24 @@ pub mod comparison;
 pub(crate) mod costs;
 pub(crate) mod csv;
 mod elements;
-pub(crate) mod ending;
 pub mod facts;
 pub mod journal;
 pub mod json;
 pub mod library;
 pub(crate) mod machine;
+mod old_names;
+pub(crate) mod outcome_text;
 pub mod outputs;
-pub(crate) mod probe;
 pub(crate) mod schema;
+pub(crate) mod storage_drift;
 mod views;
 
 pub use beff_report::{
-    bars, html, marks, model, picture, place, render, sheet, table, text, Level, Place, Saved, Sheet,
+    bars, display, html, marks, model, picture, render, table, terminal, text, DetailLevel, DisplayContext, SaveStatus,
+    TerminalOutput,
 };
 pub use outputs::{OutputError, Outputs};
 #[cfg(test)]
 pub(crate) use views::parse;
-pub use views::{document, journal, schema, Report, Shown, Views};
-pub(crate) use views::{schema_of, write_document};
+pub use views::{document, journal, schema, LoadedReport, ResultReport, Views};
+pub(crate) use views::{schema_with, write_document};

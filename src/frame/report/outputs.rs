@@ -1,5 +1,5 @@
-//! The output files of a run: made before it, so that a name that is taken or a directory that is missing is found
-//! before any machine time is spent; filled at its end.
+//! Output files of a run: created before it, so that existing files and missing directories are reported before machine time is
+//! spent; written at its end.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::journal::Journal;
 
-/// Why the output files could not be made or written.
+/// Why the output files could not be created or written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// The prefix has no file name.
@@ -21,12 +21,12 @@ pub enum OutputError {
         path.display(), directory.display()
     )]
     NoDirectory {
-        /// File that was to be made.
+        /// File to be created.
         path: PathBuf,
-        /// Directory that is not there.
+        /// Missing directory.
         directory: PathBuf,
     },
-    /// There is such a file.
+    /// The file exists.
     #[error("{} exists already and is not overwritten; move it away or give another --out", .0.display())]
     Exists(PathBuf),
     /// Anything else open(2) reports.
@@ -37,48 +37,48 @@ pub enum OutputError {
         /// Cause.
         source: io::Error,
     },
-    /// A file could not be filled.
+    /// A file could not be written.
     #[error("cannot write {}: {source}; {kept}", path.display())]
     Write {
         /// File, which is empty.
         path: PathBuf,
-        /// Where the result is all the same.
-        kept: Kept,
+        /// Where the complete result is.
+        kept: ResultLocation,
         /// Cause.
         source: io::Error,
     },
 }
 
-/// Where the whole result is when not all files could be written.
+/// Location of the complete result if not all files could be written.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Kept {
+pub enum ResultLocation {
     /// In the journal.
-    #[error("the journal ({}) has all records: make room and run beff-raw report on it", .0.display())]
+    #[error("the journal ({}) has all records: free space and run beff-raw report on it", .0.display())]
     Journal(PathBuf),
     /// In the document.
-    #[error("the whole result is in {}: make room and run beff-raw report on it", .0.display())]
+    #[error("the complete result is in {}: free space and run beff-raw report on it", .0.display())]
     Document(PathBuf),
-    /// In a document elsewhere, because the journal ends early too.
+    /// In a document in another directory, because the journal is incomplete too.
     #[error(
-        "the journal ({}) ends early too, so the whole result was written to {}: keep that file, beff-raw report reads it",
+        "the journal ({}) is incomplete too, so the complete result was written to {}: keep that file, beff-raw report reads it",
         journal.display(), document.display()
     )]
-    Elsewhere {
-        /// With what was recorded before it could not be written any more.
+    FallbackDocument {
+        /// Has the records before its first write error.
         journal: PathBuf,
-        /// With everything.
+        /// Has the complete result.
         document: PathBuf,
     },
     /// Nowhere.
     #[error(
-        "the journal ({}) ends early too, and no other place takes the result ({reasons}): what is on stdout is all that is \
-         left; the journal has what was recorded before",
+        "the journal ({}) is incomplete too, and the result could not be written elsewhere ({reasons}): only the output on \
+         stdout is left; the journal has the earlier records",
         journal.display()
     )]
-    Nowhere {
-        /// With what was recorded before it could not be written any more.
+    Lost {
+        /// Has the records before its first write error.
         journal: PathBuf,
-        /// Where it was tried, and why not there.
+        /// Directories tried, each with its error.
         reasons: String,
     },
 }
@@ -88,19 +88,19 @@ pub enum Kept {
 pub struct Outputs {
     journal: Journal,
     journal_path: PathBuf,
-    views: Vec<Output>,
+    views: Vec<OutputFile>,
 }
 
 #[derive(Debug)]
-struct Output {
+struct OutputFile {
     suffix: String,
     path: PathBuf,
     file: File,
 }
 
 impl Outputs {
-    /// Makes PREFIX.jsonl and one file for each suffix (`.json`, `.csv`, ...). If one of them cannot be made, those made
-    /// before it are removed again.
+    /// Creates PREFIX.jsonl and one file for each suffix (`.json`, `.csv`, ...). If one cannot be created, the files already created
+    /// are removed.
     ///
     /// # Errors
     /// A file exists, the directory does not, or open(2) fails.
@@ -112,7 +112,7 @@ impl Outputs {
         let journal = Journal::create(&journal_path).map_err(|e| creation_error(&journal_path, e))?;
         let mut this = Self { journal, journal_path, views: Vec::new() };
         for suffix in suffixes {
-            match Output::create(prefix, suffix) {
+            match OutputFile::create(prefix, suffix) {
                 Ok(output) => this.views.push(output),
                 Err(error) => {
                     this.discard();
@@ -123,29 +123,29 @@ impl Outputs {
         Ok(this)
     }
 
-    /// The journal, to append to during the run.
+    /// The journal, for appending during the run.
     pub fn journal(&mut self) -> &mut Journal {
         &mut self.journal
     }
 
-    /// Path of the journal, for messages.
+    /// Path of the journal.
     #[must_use]
     pub fn journal_path(&self) -> &Path {
         &self.journal_path
     }
 
-    /// Removes the files again: the run that was to fill them never began.
+    /// Removes the files, for a run that does not start.
     pub fn discard(self) {
         let views = self.views.into_iter().map(|output| output.path);
         for path in [self.journal_path].into_iter().chain(views) {
-            // They are empty and ours; what kept the run from beginning matters more than an error from here.
+            // The files are empty and created by this run; the error that prevented the run takes precedence.
             let _ = std::fs::remove_file(path);
         }
     }
 
-    /// Fills all files but the journal with what `view` makes for their suffixes, syncs them, and returns the paths of
-    /// all. One that cannot be written does not keep the others from being written. Where neither the journal nor the document
-    /// holds the whole result, the document is written to a second place.
+    /// Writes the output of `view` for each suffix to its file, syncs the files, and returns all paths, including the journal. If one
+    /// cannot be written, the others are still written. If neither the journal nor the document has the complete result, the
+    /// document is written to another directory.
     ///
     /// # Errors
     /// The first file that could not be written, and where the result is.
@@ -154,8 +154,8 @@ impl Outputs {
         let mut first_error = None;
         let mut document = None;
         for output in &self.views {
-            match view(&output.suffix).and_then(|bytes| fill(&output.file, &bytes)) {
-                Ok(()) if output.suffix == DOCUMENT => document = Some(output.path.clone()),
+            match view(&output.suffix).and_then(|bytes| write_and_sync(&output.file, &bytes)) {
+                Ok(()) if output.suffix == DOCUMENT_SUFFIX => document = Some(output.path.clone()),
                 Ok(()) => {}
                 Err(source) => {
                     first_error.get_or_insert((output.path.clone(), source));
@@ -165,22 +165,21 @@ impl Outputs {
         }
         let Some((path, source)) = first_error else { return Ok(paths) };
         let kept = match document {
-            _ if self.journal.is_whole() => Kept::Journal(self.journal_path),
-            Some(document) => Kept::Document(document),
-            None => keep_elsewhere(self.journal_path, view(DOCUMENT)),
+            _ if self.journal.is_complete() => ResultLocation::Journal(self.journal_path),
+            Some(document) => ResultLocation::Document(document),
+            None => write_fallback_document(self.journal_path, view(DOCUMENT_SUFFIX)),
         };
         Err(OutputError::Write { path, kept, source })
     }
 }
 
-/// Suffix of the file with everything.
-const DOCUMENT: &str = ".json";
+const DOCUMENT_SUFFIX: &str = ".json";
 
-/// Writes the document where there may be room for it: where temporary files go, here, in memory.
-fn keep_elsewhere(journal: PathBuf, document: io::Result<Vec<u8>>) -> Kept {
+/// Writes the document to the first directory with space: that of temporary files, the current one, /dev/shm.
+fn write_fallback_document(journal: PathBuf, document: io::Result<Vec<u8>>) -> ResultLocation {
     let bytes = match document {
         Ok(bytes) => bytes,
-        Err(defect) => return Kept::Nowhere { journal, reasons: defect.to_string() },
+        Err(defect) => return ResultLocation::Lost { journal, reasons: defect.to_string() },
     };
     let name = journal.file_stem().unwrap_or_default().to_string_lossy();
     let name = format!("beff-raw-{name}-{}.json", std::process::id());
@@ -188,21 +187,21 @@ fn keep_elsewhere(journal: PathBuf, document: io::Result<Vec<u8>>) -> Kept {
     for directory in [std::env::temp_dir(), PathBuf::from("."), PathBuf::from("/dev/shm")] {
         let document = directory.join(&name);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&document);
-        match file.and_then(|file| fill(&file, &bytes)) {
-            Ok(()) => return Kept::Elsewhere { journal, document },
+        match file.and_then(|file| write_and_sync(&file, &bytes)) {
+            Ok(()) => return ResultLocation::FallbackDocument { journal, document },
             Err(error) => {
                 if error.kind() != io::ErrorKind::AlreadyExists {
-                    // Ours, and empty.
+                    // Created here, and empty.
                     let _ = std::fs::remove_file(&document);
                 }
                 reasons.push(format!("{}: {error}", directory.display()));
             }
         }
     }
-    Kept::Nowhere { journal, reasons: reasons.join(", ") }
+    ResultLocation::Lost { journal, reasons: reasons.join(", ") }
 }
 
-impl Output {
+impl OutputFile {
     fn create(prefix: &Path, suffix: &str) -> Result<Self, OutputError> {
         let path = with_suffix(prefix, suffix);
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
@@ -211,17 +210,17 @@ impl Output {
     }
 }
 
-/// Writes and syncs all of it, or leaves the file empty: half a document is no result.
-fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+/// Writes and syncs all bytes, or truncates the file to zero: a partial document is useless.
+fn write_and_sync(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     let filled = file.write_all(bytes).and_then(|()| file.sync_all());
     if filled.is_err() {
-        // What failed is told; an end that is missing is seen by every reader.
+        // The write error is returned; if truncation fails too, every reader detects the missing end.
         let _ = file.set_len(0);
     }
     filled
 }
 
-/// The prefix with something behind it; a dot inside the prefix stays (`run1.5` gives `run1.5.json`).
+/// Appends a suffix; a dot inside the prefix stays (`run1.5` gives `run1.5.json`).
 fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(prefix);
     name.push(suffix);
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn all_files_are_made_first_and_filled_at_the_end() {
+    fn all_files_are_created_first_and_written_at_the_end() {
         let dir = tempfile::tempdir().unwrap();
         let suffixes = suffixes(&[".json", ".csv", ".mpiio.sum", ".posix.sum"]);
         let mut outputs = Outputs::create(&dir.path().join("run1.5"), &suffixes).unwrap();
@@ -274,13 +273,13 @@ mod tests {
     #[test]
     fn nothing_is_overwritten_and_nothing_is_left_behind() {
         let dir = tempfile::tempdir().unwrap();
-        let taken = dir.path().join("run.sum");
-        std::fs::write(&taken, "precious").unwrap();
+        let existing = dir.path().join("run.sum");
+        std::fs::write(&existing, "precious").unwrap();
         let error = Outputs::create(&dir.path().join("run"), &suffixes(&[".json", ".csv", ".sum"])).unwrap_err();
-        assert!(matches!(&error, OutputError::Exists(path) if *path == taken));
+        assert!(matches!(&error, OutputError::Exists(path) if *path == existing));
         assert!(error.to_string().contains("run.sum exists already and is not overwritten"));
         assert_eq!(names(dir.path()), ["run.sum"]);
-        assert_eq!(std::fs::read(&taken).unwrap(), b"precious");
+        assert_eq!(std::fs::read(&existing).unwrap(), b"precious");
     }
 
     #[test]
@@ -302,14 +301,14 @@ mod tests {
         }
     }
 
-    /// Outputs whose documents cannot be written, and their journal only if it `is_whole`.
-    fn on_a_full_disk(prefix: &Path, full: &[usize], is_whole: bool) -> Outputs {
+    /// Outputs whose documents cannot be written, and whose journal can be written only if it `is_whole`.
+    fn outputs_on_full_disk(prefix: &Path, full: &[usize], is_whole: bool) -> Outputs {
         let mut outputs = Outputs::create(prefix, &suffixes(&[".json", ".csv"])).unwrap();
         for n in full {
             outputs.views[*n].file = OpenOptions::new().write(true).open("/dev/full").unwrap();
         }
         if !is_whole {
-            outputs.journal = Journal::full();
+            outputs.journal = Journal::on_full_device();
         }
         assert_eq!(outputs.journal().append(&"a line").is_ok(), is_whole);
         outputs
@@ -318,7 +317,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_does_not_stop_the_others() {
         let dir = tempfile::tempdir().unwrap();
-        let outputs = on_a_full_disk(&dir.path().join("run"), &[0], true);
+        let outputs = outputs_on_full_disk(&dir.path().join("run"), &[0], true);
         let error = outputs.write(|suffix| Ok(suffix.into())).unwrap_err().to_string();
         for part in ["run.json: No space left", "run.jsonl) has all records"] {
             assert!(error.contains(part), "{error}");
@@ -327,35 +326,37 @@ mod tests {
     }
 
     #[test]
-    fn the_document_has_what_the_journal_has_not() {
+    fn the_document_replaces_an_incomplete_journal() {
         let dir = tempfile::tempdir().unwrap();
-        let outputs = on_a_full_disk(&dir.path().join("run"), &[1], false);
+        let outputs = outputs_on_full_disk(&dir.path().join("run"), &[1], false);
         let error = outputs.write(|suffix| Ok(suffix.into())).unwrap_err().to_string();
-        assert!(error.contains("run.csv: No space left") && error.contains("whole result is in "), "{error}");
+        assert!(error.contains("run.csv: No space left") && error.contains("complete result is in "), "{error}");
         assert!(error.contains("run.json:") && !error.contains("all records"), "{error}");
     }
 
     #[test]
-    fn a_result_that_no_file_took_is_kept_elsewhere() {
+    fn a_result_that_no_file_holds_has_a_fallback_document() {
         let dir = tempfile::tempdir().unwrap();
-        let outputs = on_a_full_disk(&dir.path().join("kept-elsewhere"), &[0, 1], false);
+        let outputs = outputs_on_full_disk(&dir.path().join("kept-elsewhere"), &[0, 1], false);
         let error = outputs.write(|suffix| Ok(suffix.into())).unwrap_err();
-        let OutputError::Write { kept: Kept::Elsewhere { document, .. }, .. } = &error else { panic!("{error}") };
+        let OutputError::Write { kept: ResultLocation::FallbackDocument { document, .. }, .. } = &error else {
+            panic!("{error}")
+        };
         assert_eq!(std::fs::read(document).unwrap(), b".json");
         std::fs::remove_file(document).unwrap();
         let words = error.to_string();
-        assert!(words.contains("ends early too") && !words.contains("all records"), "{words}");
+        assert!(words.contains("is incomplete too") && !words.contains("all records"), "{words}");
     }
 
     #[test]
-    fn half_a_file_is_none() {
+    fn a_partly_written_file_is_emptied() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
         std::fs::write(&path, "before").unwrap();
-        // Open for reading: the write fails, and so does the cut.
-        assert!(fill(&File::open(&path).unwrap(), b"x").is_err());
-        let kept = keep_elsewhere("half/run.jsonl".into(), Err(io::Error::other("a defect")));
-        assert!(matches!(&kept, Kept::Nowhere { reasons, .. } if reasons == "a defect"), "{kept:?}");
-        assert!(kept.to_string().contains("what is on stdout is all that is left"), "{kept}");
+        // Open for reading: both the write and the truncation fail.
+        assert!(write_and_sync(&File::open(&path).unwrap(), b"x").is_err());
+        let kept = write_fallback_document("half/run.jsonl".into(), Err(io::Error::other("a defect")));
+        assert!(matches!(&kept, ResultLocation::Lost { reasons, .. } if reasons == "a defect"), "{kept:?}");
+        assert!(kept.to_string().contains("only the output on stdout is left"), "{kept}");
     }
 }

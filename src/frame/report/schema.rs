@@ -1,4 +1,4 @@
-//! The JSON Schema of a document, from its types and their docstrings.
+//! JSON Schema of a document, generated from its types and their docstrings.
 
 mod text;
 mod warnings;
@@ -9,27 +9,25 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
-use crate::frame::records::Kind;
+use crate::frame::records::WarningKind;
 
-/// What has schemas in it that hold for the same value.
-const COMPOSITIONS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+/// Keywords whose subschemas apply to the same value.
+const COMPOSITION_KEYWORDS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// What has schemas in it that hold for elements of a list.
-const ELEMENTS: [&str; 2] = ["items", "prefixItems"];
+/// Keywords whose subschemas apply to elements of a list.
+const ITEM_KEYWORDS: [&str; 2] = ["items", "prefixItems"];
 
-/// Where definitions stand.
-const DEFINITIONS: &str = "$defs";
+const DEFINITIONS_KEYWORD: &str = "$defs";
 
-/// The schema of `T` as it is published: no object has a field that is not described; every field is required but those that came
-/// later, which have a default; descriptions speak of JSON. Results of a benchmark have warnings, of its `own` kinds and those that
-/// every one has.
-pub(crate) fn published<T: JsonSchema>(title: &str, own: Option<&[Kind]>) -> String {
-    let settings = SchemaSettings::draft2020_12().with_transform(publish);
+/// The published schema of `T`: objects have no undescribed fields; all fields are required except those added later, which have a
+/// default; descriptions use JSON terms. Results of a benchmark have warnings of its `own` kinds and of the common ones.
+pub(crate) fn published_schema<T: JsonSchema>(title: &str, own: Option<&[WarningKind]>) -> String {
+    let settings = SchemaSettings::draft2020_12().with_transform(finish_schema);
     let mut generator = settings.into_generator();
     if let Some(own) = own {
-        // Definitions stand in the order in which they are met: those of the document come first.
+        // Definitions are in order of first reference: those of the document come first.
         let _ = T::json_schema(&mut generator);
-        warnings::define(&mut generator, own);
+        warnings::define_warnings(&mut generator, own);
     }
     let mut schema = generator.into_root_schema_for::<T>();
     schema.insert("title".into(), title.into());
@@ -38,28 +36,31 @@ pub(crate) fn published<T: JsonSchema>(title: &str, own: Option<&[Kind]>) -> Str
     text
 }
 
-/// Works on the whole, not on each schema of it: what is closed where depends on who refers to it.
-fn publish(schema: &mut Schema) {
-    let extended = extended(schema.as_value());
+/// Transforms the whole schema, not each subschema: which ones are closed depends on their references.
+fn finish_schema(schema: &mut Schema) {
+    let extended = extended_definitions(schema.as_value());
     if let Some(root) = schema.as_object_mut() {
-        close(root, &extended, false);
+        close_schema(root, &extended, false);
     }
 }
 
-/// The definitions that others add fields to, with all they are made of. They stay open, and are closed where they are used.
-fn extended(root: &Value) -> BTreeSet<String> {
+/// Definitions that others extend with fields, with all their components. They stay open and are closed where they are referenced.
+fn extended_definitions(root: &Value) -> BTreeSet<String> {
     let mut next: Vec<&str> = Vec::new();
-    visit(root, &mut |node| next.extend(target(node).filter(|_| node.contains_key("properties"))));
+    visit(root, &mut |node| next.extend(referenced_definition(node).filter(|_| node.contains_key("properties"))));
     let mut known = BTreeSet::new();
     while let Some(name) = next.pop() {
         known.insert(name.to_owned());
-        let parts = COMPOSITIONS.iter().filter_map(|key| root[DEFINITIONS][name][key].as_array()).flatten();
-        next.extend(parts.filter_map(|part| target(part.as_object()?)).filter(|name| !known.contains(*name)));
+        let parts =
+            COMPOSITION_KEYWORDS.iter().filter_map(|key| root[DEFINITIONS_KEYWORD][name][key].as_array()).flatten();
+        next.extend(
+            parts.filter_map(|part| referenced_definition(part.as_object()?)).filter(|name| !known.contains(*name)),
+        );
     }
     known
 }
 
-/// Shows every object in a value.
+/// Calls `show` for every object in a value.
 fn visit<'v>(value: &'v Value, show: &mut impl FnMut(&'v Map<String, Value>)) {
     match value {
         Value::Object(node) => {
@@ -71,15 +72,14 @@ fn visit<'v>(value: &'v Value, show: &mut impl FnMut(&'v Map<String, Value>)) {
     }
 }
 
-/// The name of the definition that a schema refers to.
-fn target(node: &Map<String, Value>) -> Option<&str> {
+fn referenced_definition(node: &Map<String, Value>) -> Option<&str> {
     node.get("$ref")?.as_str()?.rsplit('/').next()
 }
 
-/// Closes a schema and those in it. One that `is_open` is closed by who refers to it.
-fn close(node: &mut Map<String, Value>, extended: &BTreeSet<String>, is_open: bool) {
-    say(node);
-    let refers_to_open = target(node).is_some_and(|name| extended.contains(name));
+/// Closes a schema and its subschemas. If `is_open`, the schema is closed where it is referenced.
+fn close_schema(node: &mut Map<String, Value>, extended: &BTreeSet<String>, is_open: bool) {
+    adapt_annotations(node);
+    let refers_to_open = referenced_definition(node).is_some_and(|name| extended.contains(name));
     if let Some(Value::Object(properties)) = node.get("properties") {
         let required = properties.iter().filter(|(_, property)| property.get("default").is_none());
         let required: Vec<Value> = required.map(|(name, _)| name.as_str().into()).collect();
@@ -92,33 +92,33 @@ fn close(node: &mut Map<String, Value>, extended: &BTreeSet<String>, is_open: bo
     }
     for (key, child) in node {
         match child {
-            Value::Object(named) if key == "properties" || key == DEFINITIONS => {
+            Value::Object(named) if key == "properties" || key == DEFINITIONS_KEYWORD => {
                 for (name, child) in named {
-                    close_each(child, extended, key == DEFINITIONS && extended.contains(name));
+                    close_each(child, extended, key == DEFINITIONS_KEYWORD && extended.contains(name));
                 }
             }
-            _ if COMPOSITIONS.contains(&key.as_str()) => close_each(child, extended, is_open),
-            _ if ELEMENTS.contains(&key.as_str()) => close_each(child, extended, false),
+            _ if COMPOSITION_KEYWORDS.contains(&key.as_str()) => close_each(child, extended, is_open),
+            _ if ITEM_KEYWORDS.contains(&key.as_str()) => close_each(child, extended, false),
             _ => {}
         }
     }
 }
 
-/// Closes a schema, or each of a list.
+/// Closes a schema or each schema of a list.
 fn close_each(value: &mut Value, extended: &BTreeSet<String>, is_open: bool) {
     match value {
-        Value::Object(node) => close(node, extended, is_open),
+        Value::Object(node) => close_schema(node, extended, is_open),
         Value::Array(items) => items.iter_mut().for_each(|item| close_each(item, extended, is_open)),
         _ => {}
     }
 }
 
-/// Says what readers of JSON need, and no more.
-fn say(node: &mut Map<String, Value>) {
+/// Adapts description and format to JSON.
+fn adapt_annotations(node: &mut Map<String, Value>) {
     if let Some(Value::String(description)) = node.get_mut("description") {
-        *description = words(description);
+        *description = json_description(description);
     }
-    // Which binary format a number had tells nothing in decimal, a limit does.
+    // The binary format of a number is irrelevant in decimal, its limit is not.
     match node.get("format").and_then(Value::as_str) {
         Some("double") => {
             node.remove("format");
@@ -130,8 +130,8 @@ fn say(node: &mut Map<String, Value>) {
     }
 }
 
-/// A docstring without the marks of links and lines, and with the `null` of JSON.
-fn words(docstring: &str) -> String {
+/// A docstring without link markup and line breaks, with `null` for None.
+fn json_description(docstring: &str) -> String {
     let text = docstring.replace("[`", "`").replace("`]", "`").replace("None", "null");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -144,51 +144,51 @@ mod tests {
     #[derive(JsonSchema)]
     #[serde(rename_all = "snake_case", tag = "kind")]
     #[expect(dead_code, reason = "a type for its schema")]
-    enum Shape {
+    enum TestShape {
         Circle {
             radius: f64,
         },
         #[serde(untagged)]
-        Other(Other),
+        Other(TestPolygon),
     }
 
     #[derive(JsonSchema)]
     #[expect(dead_code, reason = "a type for its schema")]
-    struct Other {
+    struct TestPolygon {
         corners: u32,
     }
 
     #[expect(dead_code, reason = "a type for its schema")]
-    struct Named(Shape);
+    struct TestNamedShape(TestShape);
 
-    impl JsonSchema for Named {
+    impl JsonSchema for TestNamedShape {
         fn schema_name() -> std::borrow::Cow<'static, str> {
             "Named".into()
         }
 
         fn json_schema(generator: &mut schemars::SchemaGenerator) -> Schema {
-            let shape = generator.subschema_for::<Shape>();
+            let shape = generator.subschema_for::<TestShape>();
             schemars::json_schema!({ "$ref": shape.get("$ref"), "properties": { "name": { "type": "string" } } })
         }
     }
 
     #[derive(JsonSchema)]
     #[expect(dead_code, reason = "a type for its schema")]
-    struct Drawing {
+    struct TestDrawing {
         /// All of
-        /// [`Shape`]; None: not known.
-        shapes: Option<Vec<Shape>>,
-        named: Vec<Named>,
+        /// [`Vec`]; None: not known.
+        shapes: Option<Vec<TestShape>>,
+        named: Vec<TestNamedShape>,
         #[serde(default)]
         later: u64,
     }
 
     fn schema() -> Value {
-        serde_json::from_str(&published::<Drawing>("Drawings", None)).unwrap()
+        serde_json::from_str(&published_schema::<TestDrawing>("Drawings", None)).unwrap()
     }
 
     #[test]
-    fn no_field_is_unknown_wherever_it_is() {
+    fn unknown_fields_are_rejected_at_every_level() {
         let validator = jsonschema::validator_for(&schema()).unwrap();
         let is_valid = |shape: &str, named: &str, more: &str| {
             let document = format!(r#"{{"shapes": [{{{shape}}}], "named": [{{{named}}}]{more}}}"#);
@@ -198,7 +198,7 @@ mod tests {
         let named = |shape: &str| format!(r#"{shape}, "name": "a""#);
         assert!(is_valid(circle, &named(circle), "") && is_valid(other, &named(other), r#", "later": 1"#));
         for shape in [circle, other] {
-            assert!(!is_valid(&named(shape), &named(shape), ""), "a name where none belongs");
+            assert!(!is_valid(&named(shape), &named(shape), ""), "a name where none is allowed");
             assert!(!is_valid(shape, shape, ""), "no name");
             assert!(!is_valid(shape, &format!(r#"{}, "colour": 1"#, named(shape)), ""));
         }
@@ -214,6 +214,6 @@ mod tests {
 
     #[test]
     fn descriptions_speak_of_json() {
-        assert_eq!(schema()["properties"]["shapes"]["description"], "All of `Shape`; null: not known.");
+        assert_eq!(schema()["properties"]["shapes"]["description"], "All of `Vec`; null: not known.");
     }
 }

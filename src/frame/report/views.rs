@@ -1,4 +1,4 @@
-//! A result as it is shown: on stdout, in the files of a run, and again by `report`.
+//! Views of a result: on stdout, in the files of a run, and in `report`.
 
 use std::io;
 use std::sync::OnceLock;
@@ -7,90 +7,90 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
+use super::display::{DetailLevel, DisplayContext};
 use super::journal::JournalError;
 use super::json::JsonError;
-use super::model::Model;
-use super::picture::Point;
-use super::place::{Level, Place};
-use super::sheet::Sheet;
+use super::model::ReportModel;
+use super::picture::MeasuredPoint;
+use super::terminal::TerminalOutput;
 use super::{html, journal as jsonl, json, render};
-use crate::frame::records::{Kind, Record, Warning};
-use crate::frame::values::comparable::Comparable;
+use crate::frame::records::{JournaledResult, Warning, WarningKind};
+use crate::frame::values::comparable::ComparableRun;
 
-/// How the results of a benchmark are shown. Pure functions of the records and of what was derived from them.
-pub trait Views: Record + Serialize + DeserializeOwned + JsonSchema + Send + Sync {
-    /// What follows from the records.
+/// Views of the results of a benchmark. Pure functions of the records and their derived values.
+pub trait Views: JournaledResult + Serialize + DeserializeOwned + JsonSchema + Send + Sync {
+    /// Values derived from the records.
     type Derived: Serialize + JsonSchema + Send + Sync + 'static;
-    /// The name of the benchmark in a sentence.
+    /// Name of the benchmark in a sentence.
     const TITLE: &'static str;
     /// The file that describes the fields of its document.
     const SCHEMA: &'static str;
-    /// What it warns of, besides what every benchmark does.
-    const KINDS: &'static [Kind];
+    /// Its kinds of warnings in addition to the common ones.
+    const KINDS: &'static [WarningKind];
 
-    /// Derives everything, also from a result that ended early.
+    /// Derives all values, also from an incomplete result.
     fn derived(&self) -> Self::Derived;
 
-    /// What [`Views::model`] needs of it for a page.
+    /// Derives the values that [`Views::model`] needs for a page.
     fn derived_for_page(&self) -> Self::Derived {
         self.derived()
     }
 
-    /// Warnings of the run and those that follow from the records.
+    /// Recorded and derived warnings.
     fn warnings(derived: &Self::Derived) -> &[Warning];
 
-    /// The result as data, as much of it as this level shows.
-    fn model(&self, derived: &Self::Derived, level: Level) -> Model;
+    /// Report model of the result at this level.
+    fn model(&self, derived: &Self::Derived, level: DetailLevel) -> ReportModel;
 
-    /// What a user reads on stdout.
-    fn sheet(&self, derived: &Self::Derived, level: Level, place: &Place) -> Sheet {
+    /// Output on stdout.
+    fn sheet(&self, derived: &Self::Derived, level: DetailLevel, place: &DisplayContext) -> TerminalOutput {
         render::sheet(&self.model(derived, level), level, place)
     }
 
     /// The JSON document.
     ///
     /// # Errors
-    /// A path of the configuration that is not UTF-8 has no JSON form.
+    /// A path of the configuration that is not UTF-8 cannot be represented in JSON.
     fn document(&self, derived: &Self::Derived) -> Result<Vec<u8>, serde_json::Error> {
-        write_document(self, derived, None::<NoMore>)
+        write_document(self, derived, None::<NoExtraFields>)
     }
 
-    /// The JSON Schema of that.
+    /// JSON Schema of the document.
     #[must_use]
     fn schema() -> String {
-        schema_of::<Self, NoMore>()
+        schema_with::<Self, NoExtraFields>()
     }
 
     /// The tidy table.
     ///
     /// # Errors
-    /// What the csv writer reports.
+    /// Those of the csv writer.
     fn csv(&self, derived: &Self::Derived) -> Result<Vec<u8>, csv::Error>;
 
-    /// What this result offers to a comparison with others.
-    fn comparable(&self, derived: &Self::Derived) -> Comparable;
+    /// Data for a comparison with other results.
+    fn comparable(&self, derived: &Self::Derived) -> ComparableRun;
 
-    /// What this result adds to the picture of several; empty: there is none.
-    fn points(&self, _derived: &Self::Derived) -> Vec<Point> {
+    /// Points for the picture of several results; empty if there is none.
+    fn points(&self, _derived: &Self::Derived) -> Vec<MeasuredPoint> {
         Vec::new()
     }
 
-    /// What it adds to the pictures of values over ranks.
-    fn over_ranks(&self, derived: &Self::Derived) -> Vec<Point> {
+    /// Points for the pictures of values over ranks.
+    fn over_ranks(&self, derived: &Self::Derived) -> Vec<MeasuredPoint> {
         self.points(derived)
     }
 
-    /// Suffixes of the files that only this benchmark has.
+    /// Suffixes of the files specific to this benchmark.
     fn own_suffixes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The text of one of them; None: there is no such file.
-    fn own_view(&self, _derived: &Self::Derived, _suffix: &str) -> Option<String> {
+    /// Text of such a file; None if there is no such file.
+    fn own_file(&self, _derived: &Self::Derived, _suffix: &str) -> Option<String> {
         None
     }
 
-    /// Suffixes of the files beside the journal.
+    /// Suffixes of all files except the journal.
     fn suffixes(&self) -> Vec<String> {
         [".json", ".csv"].map(str::to_owned).into_iter().chain(self.own_suffixes()).collect()
     }
@@ -98,22 +98,22 @@ pub trait Views: Record + Serialize + DeserializeOwned + JsonSchema + Send + Syn
     /// The bytes of the file with this suffix.
     ///
     /// # Errors
-    /// A record that the format cannot hold; a suffix that is none of [`Views::suffixes`].
-    fn view(&self, derived: &Self::Derived, suffix: &str) -> io::Result<Vec<u8>> {
+    /// A record that the format cannot represent; a suffix not in [`Views::suffixes`].
+    fn file_bytes(&self, derived: &Self::Derived, suffix: &str) -> io::Result<Vec<u8>> {
         match suffix {
             ".json" => Ok(self.document(derived)?),
             ".csv" => Ok(self.csv(derived)?),
-            own => self.own_view(derived, own).map(String::into_bytes).ok_or_else(|| {
+            own => self.own_file(derived, own).map(String::into_bytes).ok_or_else(|| {
                 let message = format!("{} has no file that ends with {own}", Self::TITLE);
                 io::Error::new(io::ErrorKind::InvalidInput, message)
             }),
         }
     }
 
-    /// What `report --format` prints for this word; None: this benchmark has no such format.
+    /// Output of `report --format` for this word; None if this benchmark has no such format.
     fn format(&self, derived: &Self::Derived, word: &str) -> Option<io::Result<Vec<u8>>> {
         let suffix = format!(".{word}");
-        self.suffixes().contains(&suffix).then(|| self.view(derived, &suffix))
+        self.suffixes().contains(&suffix).then(|| self.file_bytes(derived, &suffix))
     }
 }
 
@@ -123,80 +123,79 @@ struct DerivedView<'a, D, M> {
     #[serde(flatten)]
     derived: &'a D,
     #[serde(flatten)]
-    more: Option<M>,
+    extra: Option<M>,
 }
 
-/// Nothing that is only there to be read.
 #[derive(Serialize, JsonSchema)]
-struct NoMore {}
+struct NoExtraFields {}
 
-/// The JSON Schema of a document with `M` that is only there to be read.
-pub(crate) fn schema_of<R: Views, M: JsonSchema>() -> String {
-    json::schema::<R, DerivedView<'static, R::Derived, M>>(R::TITLE, R::KINDS)
+/// JSON Schema of a document with the additional, write-only fields of `M`.
+pub(crate) fn schema_with<R: Views, M: JsonSchema>() -> String {
+    json::document_schema::<R, DerivedView<'static, R::Derived, M>>(R::TITLE, R::KINDS)
 }
 
-/// The JSON document with `more` that is only there to be read.
+/// The JSON document with the additional, write-only fields of `more`.
 pub(crate) fn write_document<R: Views>(
     result: &R,
     derived: &R::Derived,
     more: Option<impl Serialize>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    json::write(result, DerivedView { derived, more })
+    json::write_result(result, DerivedView { derived, extra: more })
 }
 
-/// Reads PREFIX.json as the result of this benchmark.
+/// Reads PREFIX.json as a result of this benchmark.
 ///
 /// # Errors
 /// [`JsonError`].
 pub(crate) fn parse<R: Views>(bytes: &[u8]) -> Result<R, JsonError> {
-    json::parse_as(bytes, R::SCHEMA)
+    json::parse_result(bytes, R::SCHEMA)
 }
 
 /// A result of some benchmark, read from a file.
-pub trait Report: std::fmt::Debug + Send + Sync {
-    /// The result as data, as much of it as this level shows.
-    fn model(&self, level: Level) -> Model;
+pub trait LoadedReport: std::fmt::Debug + Send + Sync {
+    /// Report model of the result at this level.
+    fn model(&self, level: DetailLevel) -> ReportModel;
 
-    /// What a user reads on stdout.
-    fn sheet(&self, level: Level, place: &Place) -> Sheet {
+    /// Output on stdout.
+    fn sheet(&self, level: DetailLevel, place: &DisplayContext) -> TerminalOutput {
         render::sheet(&self.model(level), level, place)
     }
 
-    /// What `report --format` prints for this word; None: its benchmark has no such format.
+    /// Output of `report --format` for this word; None if its benchmark has no such format.
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>>;
 
-    /// What it adds to the picture of several results; empty: there is none.
-    fn points(&self) -> Vec<Point> {
+    /// Points for the picture of several results; empty if there is none.
+    fn points(&self) -> Vec<MeasuredPoint> {
         Vec::new()
     }
 
-    /// What it adds to the pictures of values over ranks.
-    fn over_ranks(&self) -> Vec<Point> {
+    /// Points for the pictures of values over ranks.
+    fn over_ranks(&self) -> Vec<MeasuredPoint> {
         self.points()
     }
 
-    /// Its records, compressed; None: more than `most_bytes`.
+    /// Compressed records; None if they exceed `most_bytes`.
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>>;
 
-    /// What it offers to a comparison with others.
-    fn comparable(&self) -> Comparable;
+    /// Data for a comparison with other results.
+    fn comparable(&self) -> ComparableRun;
 }
 
-/// A result with what follows from it.
+/// A result with its derived values.
 #[derive(Debug)]
-pub struct Shown<R: Views> {
+pub struct ResultReport<R: Views> {
     /// The records.
     pub result: R,
-    /// What follows, as soon as it is asked for.
+    /// Derived values, computed on first use.
     derived: OnceLock<R::Derived>,
-    for_page: OnceLock<R::Derived>,
+    derived_for_page: OnceLock<R::Derived>,
 }
 
-impl<R: Views> Shown<R> {
-    /// Takes a result.
+impl<R: Views> ResultReport<R> {
+    /// Wraps a result.
     #[must_use]
     pub fn new(result: R) -> Self {
-        Self { result, derived: OnceLock::new(), for_page: OnceLock::new() }
+        Self { result, derived: OnceLock::new(), derived_for_page: OnceLock::new() }
     }
 
     fn derived(&self) -> &R::Derived {
@@ -204,35 +203,35 @@ impl<R: Views> Shown<R> {
     }
 
     fn for_page(&self) -> &R::Derived {
-        self.for_page.get_or_init(|| self.result.derived_for_page())
+        self.derived_for_page.get_or_init(|| self.result.derived_for_page())
     }
 }
 
-impl<R: Views + std::fmt::Debug> Report for Shown<R>
+impl<R: Views + std::fmt::Debug> LoadedReport for ResultReport<R>
 where
     R::Derived: std::fmt::Debug,
 {
-    fn model(&self, level: Level) -> Model {
-        self.result.model(if level == Level::Page { self.for_page() } else { self.derived() }, level)
+    fn model(&self, level: DetailLevel) -> ReportModel {
+        self.result.model(if level == DetailLevel::Page { self.for_page() } else { self.derived() }, level)
     }
 
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>> {
         self.result.format(self.derived(), word)
     }
 
-    fn points(&self) -> Vec<Point> {
+    fn points(&self) -> Vec<MeasuredPoint> {
         self.result.points(self.derived())
     }
 
-    fn over_ranks(&self) -> Vec<Point> {
+    fn over_ranks(&self) -> Vec<MeasuredPoint> {
         self.result.over_ranks(self.for_page())
     }
 
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>> {
-        html::raw::compressed(most_bytes, |out| json::write_records(&self.result, out))
+        html::records::compressed(most_bytes, |out| json::write_records(&self.result, out))
     }
 
-    fn comparable(&self) -> Comparable {
+    fn comparable(&self) -> ComparableRun {
         self.result.comparable(self.derived())
     }
 }
@@ -247,22 +246,22 @@ pub fn schema<R: Views>() -> String {
 ///
 /// # Errors
 /// [`JournalError`].
-pub fn journal<R>(bytes: &[u8]) -> Result<Box<dyn Report>, JournalError>
+pub fn journal<R>(bytes: &[u8]) -> Result<Box<dyn LoadedReport>, JournalError>
 where
     R: Views + std::fmt::Debug + 'static,
     R::Derived: std::fmt::Debug,
 {
-    Ok(Box::new(Shown::new(jsonl::read::<R>(bytes)?)))
+    Ok(Box::new(ResultReport::new(jsonl::read_journal::<R>(bytes)?)))
 }
 
 /// Reads PREFIX.json.
 ///
 /// # Errors
 /// [`JsonError`].
-pub fn document<R>(bytes: &[u8]) -> Result<Box<dyn Report>, JsonError>
+pub fn document<R>(bytes: &[u8]) -> Result<Box<dyn LoadedReport>, JsonError>
 where
     R: Views + std::fmt::Debug + 'static,
     R::Derived: std::fmt::Debug,
 {
-    Ok(Box::new(Shown::new(parse::<R>(bytes)?)))
+    Ok(Box::new(ResultReport::new(parse::<R>(bytes)?)))
 }

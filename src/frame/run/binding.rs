@@ -1,170 +1,175 @@
-//! Which CPU each rank of a host is bound to, from facts alone: nothing is asked and nothing is set here.
+//! CPU binding of each rank of a host, decided from facts alone; nothing is queried or set here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::frame::config::BindPolicy;
-use crate::frame::records::{BindState, Neighbour};
-use crate::frame::system::neighbours::Claim;
-use crate::frame::system::placement::cpu_list;
+use crate::frame::records::{BindState, BoundProcess};
+use crate::frame::system::bound_threads::BoundThread;
+use crate::frame::system::placement::format_cpu_list;
 use crate::frame::system::topology::Topology;
 
-/// Others may use this much more than the CPUs that are left over before ranks are not bound, in percent of one CPU: daemons, and the
-/// launcher itself.
+/// CPU time of other processes that may exceed the spare CPUs before ranks stay unbound, in percent of one CPU: daemons and the launcher.
 const SPARE_PERCENT: u64 = 25;
 
-/// What is known of a host before anything is bound.
+/// Facts about a host before binding.
 #[derive(Clone, Debug)]
 pub struct HostFacts<'a> {
-    /// CPUs that each rank was found on, ascending; in the order of the ranks.
-    pub found: &'a [Vec<u32>],
-    /// The launcher was told to bind ranks to something.
-    pub launcher_was_told: bool,
-    /// CPUs that the control group pays for; None: all.
+    /// CPUs that each rank was initially allowed, ascending; in rank order.
+    pub rank_cpus: &'a [Vec<u32>],
+    /// True if the launcher was configured to bind ranks.
+    pub launcher_binds: bool,
+    /// CPU quota of the control group; None if unlimited.
     pub quota: Option<f64>,
-    /// Where the CPUs are.
+    /// Topology of the CPUs.
     pub topology: &'a Topology,
-    /// Use of the CPUs by others just before, steal included, in percent of one CPU; None: not known.
-    pub others_percent: Option<u64>,
-    /// Programs of others that are bound to some of the CPUs.
-    pub claims: &'a [Claim],
+    /// CPU time of other processes just before, steal time included, in percent of one CPU; None if unknown.
+    pub other_process_percent: Option<u64>,
+    /// Processes of other programs that are bound to some of the CPUs.
+    pub claims: &'a [BoundThread],
 }
 
-/// What is done about the ranks of a host.
+/// Binding decision for the ranks of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
-    /// Who decides.
+pub struct BindingChoice {
+    /// Resulting state.
     pub state: BindState,
-    /// A CPU for each rank; empty: they are left as they are.
+    /// A CPU for each rank; empty if the ranks stay as they are.
     pub cpus: Vec<u32>,
-    /// A busy program of others on a core that is given to a rank.
-    pub neighbour: Option<Neighbour>,
+    /// A busy process of another program on a core assigned to a rank.
+    pub neighbour: Option<BoundProcess>,
 }
 
-/// Why ranks cannot be bound as `core` asks, and what to do.
+/// Ranks cannot be bound as `core` requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Impossible {
-    /// Why.
+pub struct BindingError {
+    /// Cause.
     pub cause: String,
-    /// What to type instead.
+    /// What to do instead.
     pub next_step: &'static str,
 }
 
 /// Decides for one host.
 ///
 /// # Errors
-/// `core` was asked for, and there is no CPU for each rank.
-pub fn choose(policy: BindPolicy, facts: &HostFacts<'_>) -> Result<Choice, Impossible> {
+/// `core` was requested and there is no CPU for each rank.
+pub fn choose_binding(policy: BindPolicy, facts: &HostFacts<'_>) -> Result<BindingChoice, BindingError> {
     match policy {
-        BindPolicy::None => Ok(Choice::left(if is_bound(facts) { BindState::Before } else { BindState::NotAsked })),
-        BindPolicy::Auto => Ok(auto(facts)),
-        BindPolicy::Core => core(facts),
+        BindPolicy::None => {
+            Ok(BindingChoice::unchanged(if is_launcher_bound(facts) { BindState::Before } else { BindState::NotAsked }))
+        }
+        BindPolicy::Auto => Ok(bind_auto(facts)),
+        BindPolicy::Core => bind_to_cores(facts),
     }
 }
 
-/// True if `auto` or `core` may want to know who else is bound here.
+/// True if the decision may depend on bound processes of other programs.
 #[must_use]
-pub fn asks_for_claims(policy: BindPolicy, facts: &HostFacts<'_>) -> bool {
+pub fn needs_claims(policy: BindPolicy, facts: &HostFacts<'_>) -> bool {
     match policy {
         BindPolicy::None => false,
-        BindPolicy::Auto => left_by_auto(facts).is_none(),
-        BindPolicy::Core => !each_has_a_core(facts),
+        BindPolicy::Auto => auto_exclusion(facts).is_none(),
+        BindPolicy::Core => !have_separate_cores(facts),
     }
 }
 
-impl Default for Choice {
+impl Default for BindingChoice {
     fn default() -> Self {
-        Self::left(BindState::NotAsked)
+        Self::unchanged(BindState::NotAsked)
     }
 }
 
-impl Choice {
-    fn left(state: BindState) -> Self {
+impl BindingChoice {
+    fn unchanged(state: BindState) -> Self {
         Self { state, cpus: Vec::new(), neighbour: None }
     }
 
-    fn bound(cpus: Vec<u32>, claims: &[Claim], topology: &Topology) -> Self {
-        let taken: BTreeSet<u32> = cpus.iter().map(|cpu| topology.place(*cpu).core).collect();
+    fn bound(cpus: Vec<u32>, claims: &[BoundThread], topology: &Topology) -> Self {
+        let own_cores: BTreeSet<u32> = cpus.iter().map(|cpu| topology.location(*cpu).core).collect();
         let neighbour = claims
             .iter()
             .filter(|claim| claim.is_busy)
-            .find(|claim| claim.cpus.iter().any(|cpu| taken.contains(&topology.place(*cpu).core)));
+            .find(|claim| claim.cpus.iter().any(|cpu| own_cores.contains(&topology.location(*cpu).core)));
         Self { state: BindState::Program, cpus, neighbour: neighbour.map(neighbour_of) }
     }
 }
 
-fn neighbour_of(claim: &Claim) -> Neighbour {
-    Neighbour { process: claim.process, program: claim.program.clone(), cpus: cpu_list(&claim.cpus) }
+fn neighbour_of(claim: &BoundThread) -> BoundProcess {
+    BoundProcess { process: claim.process, program: claim.program.clone(), cpus: format_cpu_list(&claim.cpus) }
 }
 
 fn cores(cpus: &[u32], topology: &Topology) -> BTreeSet<u32> {
-    cpus.iter().map(|cpu| topology.place(*cpu).core).collect()
+    cpus.iter().map(|cpu| topology.location(*cpu).core).collect()
 }
 
-fn are_alike(found: &[Vec<u32>]) -> bool {
+fn are_equal(found: &[Vec<u32>]) -> bool {
     found.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// Ranks that differ were placed by somebody; a rank alone was if it cannot leave its core. Ranks that share one set of CPUs were put
-/// into it together, which says nothing about each, unless the launcher was told to.
-fn is_bound(facts: &HostFacts<'_>) -> bool {
-    match facts.found {
+/// True if ranks were placed by the launcher or the user. Ranks with different CPU sets were; a single rank was if it is limited to one
+/// core. Ranks that share one set inherited it together (cpuset, taskset), so they count only if the launcher was configured to bind.
+fn is_launcher_bound(facts: &HostFacts<'_>) -> bool {
+    match facts.rank_cpus {
         [] => true,
         [alone] => cores(alone, facts.topology).len() <= 1,
-        several => !are_alike(several) || facts.launcher_was_told,
+        several => !are_equal(several) || facts.launcher_binds,
     }
 }
 
-/// Every rank is on one core, and no other rank is on it.
-fn each_has_a_core(facts: &HostFacts<'_>) -> bool {
-    let mut taken = BTreeSet::new();
-    facts.found.iter().all(|cpus| {
+/// True if every rank is limited to one core that no other rank uses.
+fn have_separate_cores(facts: &HostFacts<'_>) -> bool {
+    let mut used = BTreeSet::new();
+    facts.rank_cpus.iter().all(|cpus| {
         let own = cores(cpus, facts.topology);
-        own.len() == 1 && own.into_iter().all(|core| taken.insert(core))
+        own.len() == 1 && own.into_iter().all(|core| used.insert(core))
     })
 }
 
-/// CPUs of all ranks together, at most what the quota pays for.
-fn usable(facts: &HostFacts<'_>) -> usize {
-    let union: BTreeSet<u32> = facts.found.iter().flatten().copied().collect();
+/// Number of CPUs of all ranks together, at most the quota.
+fn usable_cpus(facts: &HostFacts<'_>) -> usize {
+    let union: BTreeSet<u32> = facts.rank_cpus.iter().flatten().copied().collect();
     // A quota is a small positive number, so the cast keeps its value.
     facts.quota.map_or(union.len(), |quota| union.len().min(quota.ceil() as usize)).max(1)
 }
 
-/// What `auto` does not touch.
-fn left_by_auto(facts: &HostFacts<'_>) -> Option<BindState> {
-    let ranks = facts.found.len();
-    let usable = usable(facts);
-    if ranks > 1 && are_alike(facts.found) && ranks > usable {
+/// State of ranks that `auto` leaves unchanged; None if it may bind them.
+fn auto_exclusion(facts: &HostFacts<'_>) -> Option<BindState> {
+    let ranks = facts.rank_cpus.len();
+    let usable = usable_cpus(facts);
+    if ranks > 1 && are_equal(facts.rank_cpus) && ranks > usable {
         return Some(BindState::TooFewCpus { ranks: ranks as u64, cpus: usable as u64 });
     }
-    if is_bound(facts) {
+    if is_launcher_bound(facts) {
         return Some(BindState::Before);
     }
     (ranks == 1).then_some(BindState::Alone)
 }
 
-fn auto(facts: &HostFacts<'_>) -> Choice {
-    if let Some(state) = left_by_auto(facts) {
-        return Choice::left(state);
+fn bind_auto(facts: &HostFacts<'_>) -> BindingChoice {
+    if let Some(state) = auto_exclusion(facts) {
+        return BindingChoice::unchanged(state);
     }
-    let (ranks, all) = (facts.found.len(), &facts.found[0]);
+    let (ranks, all) = (facts.rank_cpus.len(), &facts.rank_cpus[0]);
     let [free, quiet] = unclaimed(all, facts);
-    let cpus = best(ranks, [&free, &quiet], facts.topology);
+    let cpus = select_cpus(ranks, [&free, &quiet], facts.topology);
     let first = facts.claims.iter().find(|claim| claim.is_busy).filter(|_| cpus.is_none());
     if let Some(first) = first {
-        return Choice::left(BindState::Neighbours { free_cpus: quiet.len() as u64, first: neighbour_of(first) });
+        return BindingChoice::unchanged(BindState::Neighbours {
+            free_cpus: quiet.len() as u64,
+            first: neighbour_of(first),
+        });
     }
-    let left_over = usable(facts).saturating_sub(ranks) as u64;
-    if let Some(others_percent) = facts.others_percent.filter(|others| *others > 100 * left_over + SPARE_PERCENT) {
-        return Choice::left(BindState::Busy { others_percent });
+    let left_over = usable_cpus(facts).saturating_sub(ranks) as u64;
+    if let Some(others_percent) = facts.other_process_percent.filter(|others| *others > 100 * left_over + SPARE_PERCENT)
+    {
+        return BindingChoice::unchanged(BindState::Busy { other_process_percent: others_percent });
     }
-    // Without a busy neighbour all CPUs are quiet, and there are enough.
-    Choice::bound(cpus.unwrap_or_default(), facts.claims, facts.topology)
+    // Without a busy neighbour all CPUs are quiet, and there are enough of them.
+    BindingChoice::bound(cpus.unwrap_or_default(), facts.claims, facts.topology)
 }
 
-/// CPUs on cores to which no other program is bound, and those where such programs sleep.
+/// CPUs on cores without bound processes of other programs, and on cores without busy ones.
 fn unclaimed(cpus: &[u32], facts: &HostFacts<'_>) -> [Vec<u32>; 2] {
     let taken = |only_busy: bool| -> BTreeSet<u32> {
         let claims = facts.claims.iter().filter(|claim| claim.is_busy || !only_busy);
@@ -172,28 +177,28 @@ fn unclaimed(cpus: &[u32], facts: &HostFacts<'_>) -> [Vec<u32>; 2] {
     };
     [false, true].map(|only_busy| {
         let taken = taken(only_busy);
-        cpus.iter().copied().filter(|cpu| !taken.contains(&facts.topology.place(*cpu).core)).collect()
+        cpus.iter().copied().filter(|cpu| !taken.contains(&facts.topology.location(*cpu).core)).collect()
     })
 }
 
-/// A CPU for each rank, on cores of their own if one of the sets has them; the sets are in order of preference.
-fn best(ranks: usize, sets: [&Vec<u32>; 2], topology: &Topology) -> Option<Vec<u32>> {
+/// Selects a CPU for each rank, on separate cores if one of the sets has enough; the sets are in order of preference.
+fn select_cpus(ranks: usize, sets: [&Vec<u32>; 2], topology: &Topology) -> Option<Vec<u32>> {
     let with_cores = sets.iter().find(|cpus| cores(cpus, topology).len() >= ranks);
     let set = with_cores.or_else(|| sets.iter().find(|cpus| cpus.len() >= ranks))?;
     Some(spread(ranks, set, topology))
 }
 
-/// One CPU for each of `ranks`, of at least as many: equally many ranks for each package and memory, neighbouring ranks together; cores
-/// before second hardware threads. The same for the same CPUs, always.
+/// Selects a CPU for each of `ranks` from at least as many: ranks are spread evenly over packages and NUMA nodes, adjacent ranks
+/// together; cores are used before second hardware threads. Deterministic.
 #[must_use]
 pub fn spread(ranks: usize, cpus: &[u32], topology: &Topology) -> Vec<u32> {
-    // Memories by package and node, their cores by number, and of each core its hardware threads.
+    // CPUs by (package, NUMA node), core and hardware thread.
     let mut places: BTreeMap<(i64, i64), BTreeMap<u32, BTreeSet<u32>>> = BTreeMap::new();
     for cpu in cpus {
-        let place = topology.place(*cpu);
+        let place = topology.location(*cpu);
         places.entry((place.package, place.node)).or_default().entry(place.core).or_default().insert(*cpu);
     }
-    // Within a memory all first threads, then all second ones, and so on; where each of these rounds begins.
+    // Within a NUMA node all first threads, then all second ones, and so on: one list for each thread number.
     let of_place = |cores: &BTreeMap<u32, BTreeSet<u32>>| {
         let threads = cores.values().map(BTreeSet::len).max().unwrap_or(0);
         let round = |nth: usize| cores.values().filter_map(move |threads| threads.iter().nth(nth).copied());
@@ -203,8 +208,8 @@ pub fn spread(ranks: usize, cpus: &[u32], topology: &Topology) -> Vec<u32> {
     let mut left = ranks;
     let mut counts = vec![0_usize; rounds.len()];
     for nth in 0..rounds.iter().map(Vec::len).max().unwrap_or(0) {
-        let room: Vec<usize> = rounds.iter().map(|own| own.get(nth).map_or(0, Vec::len)).collect();
-        let shares = fair(left.min(room.iter().sum()), &room);
+        let capacity: Vec<usize> = rounds.iter().map(|own| own.get(nth).map_or(0, Vec::len)).collect();
+        let shares = distribute_evenly(left.min(capacity.iter().sum()), &capacity);
         left -= shares.iter().sum::<usize>();
         counts.iter_mut().zip(shares).for_each(|(count, share)| *count += share);
         if left == 0 {
@@ -214,11 +219,11 @@ pub fn spread(ranks: usize, cpus: &[u32], topology: &Topology) -> Vec<u32> {
     rounds.iter().zip(counts).flat_map(|(own, count)| own.concat().into_iter().take(count)).collect()
 }
 
-/// `number` things into places with this much room, one at a time, the place with the fewest first.
-fn fair(number: usize, room: &[usize]) -> Vec<usize> {
-    let mut shares = vec![0_usize; room.len()];
+/// Distributes `number` items over places of these capacities, one at a time, to the place with the fewest.
+fn distribute_evenly(number: usize, capacity: &[usize]) -> Vec<usize> {
+    let mut shares = vec![0_usize; capacity.len()];
     for _ in 0..number {
-        let open = (0..room.len()).filter(|place| shares[*place] < room[*place]);
+        let open = (0..capacity.len()).filter(|place| shares[*place] < capacity[*place]);
         if let Some(place) = open.min_by_key(|place| shares[*place]) {
             shares[place] += 1;
         }
@@ -226,40 +231,40 @@ fn fair(number: usize, room: &[usize]) -> Vec<usize> {
     shares
 }
 
-fn core(facts: &HostFacts<'_>) -> Result<Choice, Impossible> {
-    if each_has_a_core(facts) {
-        return Ok(Choice::left(BindState::Before));
+fn bind_to_cores(facts: &HostFacts<'_>) -> Result<BindingChoice, BindingError> {
+    if have_separate_cores(facts) {
+        return Ok(BindingChoice::unchanged(BindState::Before));
     }
-    let ranks = facts.found.len();
-    let union: BTreeSet<u32> = facts.found.iter().flatten().copied().collect();
+    let ranks = facts.rank_cpus.len();
+    let union: BTreeSet<u32> = facts.rank_cpus.iter().flatten().copied().collect();
     if ranks > union.len() {
-        return Err(Impossible {
+        return Err(BindingError {
             cause: format!(
-                "--bind core gives each rank a CPU of its own, and {ranks} ranks of a host may use only {} (CPUs {})",
+                "--bind core needs a CPU for each rank, and {ranks} ranks of a host may use only {} (CPUs {})",
                 union.len(),
-                cpu_list(&union.into_iter().collect::<Vec<_>>())
+                format_cpu_list(&union.into_iter().collect::<Vec<_>>())
             ),
-            next_step: "Start no more ranks per host than it has CPUs, or leave --bind core out.",
+            next_step: "Start at most as many ranks per host as it has CPUs, or leave --bind core out.",
         });
     }
-    let cpus = if are_alike(facts.found) {
-        let all = &facts.found[0];
+    let cpus = if are_equal(facts.rank_cpus) {
+        let all = &facts.rank_cpus[0];
         let [free, quiet] = unclaimed(all, facts);
-        best(ranks, [&free, &quiet], facts.topology).unwrap_or_else(|| spread(ranks, all, facts.topology))
+        select_cpus(ranks, [&free, &quiet], facts.topology).unwrap_or_else(|| spread(ranks, all, facts.topology))
     } else {
-        let by_core = matched(facts.found, |cpu| facts.topology.place(cpu).core);
-        by_core.or_else(|| matched(facts.found, |cpu| cpu)).ok_or_else(|| Impossible {
-            cause: "--bind core gives each rank a CPU of its own, and the launcher left several ranks of a host fewer CPUs than they are"
+        let by_core = match_cpus(facts.rank_cpus, |cpu| facts.topology.location(cpu).core);
+        by_core.or_else(|| match_cpus(facts.rank_cpus, |cpu| cpu)).ok_or_else(|| BindingError {
+            cause: "--bind core needs a CPU for each rank, and the launcher allows several ranks of a host fewer CPUs than there are ranks"
                 .into(),
             next_step: "Let the launcher bind each rank to a core of its own, or leave --bind core out.",
         })?
     };
-    Ok(Choice::bound(cpus, facts.claims, facts.topology))
+    Ok(BindingChoice::bound(cpus, facts.claims, facts.topology))
 }
 
-/// A CPU for each rank, of those it was found on, no two with the same name (of a core, or of the CPU); None: there are not so many.
-fn matched(found: &[Vec<u32>], name: impl Fn(u32) -> u32) -> Option<Vec<u32>> {
-    // Augmenting paths: a rank without a place may push another one to a place that is free.
+/// Assigns each rank one of its allowed CPUs, no two with the same name (of a core, or of the CPU); None if impossible.
+fn match_cpus(found: &[Vec<u32>], name: impl Fn(u32) -> u32) -> Option<Vec<u32>> {
+    // Augmenting paths: a rank without a free place may displace another rank to a free one.
     fn find(
         rank: usize,
         found: &[Vec<u32>],

@@ -1,54 +1,61 @@
 use super::*;
-use crate::frame::system::topology::CpuPlace;
+use crate::frame::system::topology::CpuLocation;
 
-/// A machine numbered as Linux does: first threads of all cores, package by package, then second ones.
+/// A topology numbered as by Linux: first threads of all cores, package by package, then second threads.
 fn machine(packages: u32, nodes: u32, cores: u32, threads: u32) -> Topology {
     let all = packages * nodes * cores;
     let place = |cpu: u32| {
         let core = cpu % all;
         let node = core / cores;
-        (cpu, CpuPlace { package: i64::from(node / nodes), node: i64::from(node), core })
+        (cpu, CpuLocation { package: i64::from(node / nodes), node: i64::from(node), core })
     };
     Topology((0..all * threads).map(place).collect())
 }
 
-fn everything(topology: &Topology) -> Vec<u32> {
+fn all_cpus(topology: &Topology) -> Vec<u32> {
     topology.0.keys().copied().collect()
 }
 
-/// Ranks that were all found on the same CPUs.
-fn alike(ranks: usize, cpus: &[u32]) -> Vec<Vec<u32>> {
+/// Ranks with equal CPU sets.
+fn equal_cpu_sets(ranks: usize, cpus: &[u32]) -> Vec<Vec<u32>> {
     vec![cpus.to_vec(); ranks]
 }
 
 fn facts<'a>(found: &'a [Vec<u32>], topology: &'a Topology) -> HostFacts<'a> {
-    HostFacts { found, launcher_was_told: false, quota: None, topology, others_percent: None, claims: &[] }
+    HostFacts {
+        rank_cpus: found,
+        launcher_binds: false,
+        quota: None,
+        topology,
+        other_process_percent: None,
+        claims: &[],
+    }
 }
 
-fn claim(cpus: &[u32], is_busy: bool) -> Claim {
-    Claim { process: 77, program: "beff-raw".into(), cpus: cpus.to_vec(), is_busy }
+fn claim(cpus: &[u32], is_busy: bool) -> BoundThread {
+    BoundThread { process: 77, program: "beff-raw".into(), cpus: cpus.to_vec(), is_busy }
 }
 
-fn auto_of(ranks: usize, cpus: &[u32], topology: &Topology) -> Choice {
-    choose(BindPolicy::Auto, &facts(&alike(ranks, cpus), topology)).unwrap()
+fn auto_of(ranks: usize, cpus: &[u32], topology: &Topology) -> BindingChoice {
+    choose_binding(BindPolicy::Auto, &facts(&equal_cpu_sets(ranks, cpus), topology)).unwrap()
 }
 
 #[test]
 fn ranks_are_spread_over_packages_and_cores_first() {
     let two = machine(2, 1, 4, 2);
-    let all = everything(&two);
+    let all = all_cpus(&two);
     assert_eq!(spread(2, &all, &two), [0, 4]);
     assert_eq!(spread(3, &all, &two), [0, 1, 4]);
     assert_eq!(spread(8, &all, &two), [0, 1, 2, 3, 4, 5, 6, 7]);
-    // The ninth takes a second thread, beside its own package.
+    // The ninth rank gets a second hardware thread of the first package.
     assert_eq!(spread(9, &all, &two), [0, 1, 2, 3, 8, 4, 5, 6, 7]);
     assert_eq!(spread(16, &all, &two), [0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15]);
     let numa = machine(1, 4, 2, 1);
-    assert_eq!(spread(4, &everything(&numa), &numa), [0, 2, 4, 6]);
-    assert_eq!(spread(5, &everything(&numa), &numa), [0, 1, 2, 4, 6]);
+    assert_eq!(spread(4, &all_cpus(&numa), &numa), [0, 2, 4, 6]);
+    assert_eq!(spread(5, &all_cpus(&numa), &numa), [0, 1, 2, 4, 6]);
 }
 
-/// A cpuset with holes: of one package a single core, of another one thread each.
+/// A cpuset with holes: a single core of one package, one thread of each core of another.
 #[test]
 fn what_is_not_allowed_is_not_used() {
     let two = machine(2, 1, 4, 2);
@@ -58,14 +65,14 @@ fn what_is_not_allowed_is_not_used() {
     assert_eq!(spread(2, &[3, 11], &two), [3, 11]);
 }
 
-/// Of every machine and every number of ranks: allowed CPUs, each once, cores of their own while there are any, packages even.
+/// For every topology and number of ranks: allowed CPUs only, each once, separate cores while available, packages balanced.
 #[test]
 fn every_choice_is_sound() {
     for (packages, nodes, cores_each, threads) in
         [(1, 1, 1, 1), (1, 1, 2, 1), (1, 1, 4, 2), (2, 1, 3, 2), (2, 2, 2, 4), (3, 1, 1, 1)]
     {
         let topology = machine(packages, nodes, cores_each, threads);
-        let all = everything(&topology);
+        let all = all_cpus(&topology);
         for hole in 0..4 {
             let allowed: Vec<u32> = all.iter().copied().filter(|cpu| hole == 0 || cpu % 5 != hole).collect();
             for ranks in 1..=allowed.len() {
@@ -77,10 +84,10 @@ fn every_choice_is_sound() {
                 assert_eq!(cores(&chosen, &topology).len(), ranks.min(there), "{ranks} of {allowed:?}");
                 assert_eq!(chosen, spread(ranks, &allowed, &topology));
                 if hole == 0 {
-                    let of_node = |node: i64| chosen.iter().filter(|cpu| topology.place(**cpu).node == node).count();
+                    let of_node = |node: i64| chosen.iter().filter(|cpu| topology.location(**cpu).node == node).count();
                     let counts: Vec<usize> = (0..i64::from(packages * nodes)).map(of_node).collect();
                     assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
-                    assert!(chosen.windows(2).all(|p| topology.place(p[0]).node <= topology.place(p[1]).node));
+                    assert!(chosen.windows(2).all(|p| topology.location(p[0]).node <= topology.location(p[1]).node));
                 }
             }
         }
@@ -95,7 +102,7 @@ fn unbound_ranks_get_a_cpu_each() {
     // A cpuset or taskset around all ranks binds none of them.
     let many = machine(2, 1, 8, 2);
     assert_eq!(auto_of(2, &[4, 5, 6], &many).cpus, [4, 5]);
-    // Two threads of one core for two ranks.
+    // Two hardware threads of one core for two ranks.
     assert_eq!(auto_of(2, &[3, 19], &many).cpus, [3, 19]);
 }
 
@@ -108,23 +115,23 @@ fn what_the_launcher_bound_stays() {
     let odd = [vec![0], vec![0], vec![1, 2]];
     for found in [to_cores.as_slice(), &to_threads, &to_sockets, &odd] {
         for policy in [BindPolicy::Auto, BindPolicy::None] {
-            let choice = choose(policy, &facts(found, &many)).unwrap();
-            assert_eq!(choice, Choice::left(BindState::Before), "{found:?}");
+            let choice = choose_binding(policy, &facts(found, &many)).unwrap();
+            assert_eq!(choice, BindingChoice::unchanged(BindState::Before), "{found:?}");
         }
     }
-    // Both on one socket because mpirun was told so, which their CPUs alone do not show.
-    let found = alike(2, &[0, 1, 2, 3]);
-    let told = HostFacts { launcher_was_told: true, ..facts(&found, &many) };
-    assert_eq!(choose(BindPolicy::Auto, &told).unwrap().state, BindState::Before);
-    assert!(!asks_for_claims(BindPolicy::Auto, &told));
+    // Both on one socket because mpirun was configured so, which equal CPU sets do not show.
+    let found = equal_cpu_sets(2, &[0, 1, 2, 3]);
+    let launcher_bound = HostFacts { launcher_binds: true, ..facts(&found, &many) };
+    assert_eq!(choose_binding(BindPolicy::Auto, &launcher_bound).unwrap().state, BindState::Before);
+    assert!(!needs_claims(BindPolicy::Auto, &launcher_bound));
 }
 
 #[test]
 fn more_ranks_than_cpus_are_left() {
     let one = machine(1, 1, 2, 1);
     let state = |ranks: usize, cpus: &[u32], quota| {
-        let found = alike(ranks, cpus);
-        choose(BindPolicy::Auto, &HostFacts { quota, ..facts(&found, &one) }).unwrap().state
+        let found = equal_cpu_sets(ranks, cpus);
+        choose_binding(BindPolicy::Auto, &HostFacts { quota, ..facts(&found, &one) }).unwrap().state
     };
     assert_eq!(state(3, &[0, 1], None), BindState::TooFewCpus { ranks: 3, cpus: 2 });
     assert_eq!(state(2, &[1], None), BindState::TooFewCpus { ranks: 2, cpus: 1 });
@@ -133,44 +140,49 @@ fn more_ranks_than_cpus_are_left() {
 }
 
 #[test]
-fn a_rank_alone_stays_free_unless_it_is_bound_by_word() {
+fn a_single_rank_stays_unbound_unless_core_is_requested() {
     let many = machine(1, 1, 4, 2);
-    let found = alike(1, &everything(&many));
-    assert_eq!(choose(BindPolicy::Auto, &facts(&found, &many)).unwrap(), Choice::left(BindState::Alone));
-    assert_eq!(choose(BindPolicy::Core, &facts(&found, &many)).unwrap().cpus, [0]);
-    assert_eq!(choose(BindPolicy::None, &facts(&found, &many)).unwrap().state, BindState::NotAsked);
+    let found = equal_cpu_sets(1, &all_cpus(&many));
+    assert_eq!(
+        choose_binding(BindPolicy::Auto, &facts(&found, &many)).unwrap(),
+        BindingChoice::unchanged(BindState::Alone)
+    );
+    assert_eq!(choose_binding(BindPolicy::Core, &facts(&found, &many)).unwrap().cpus, [0]);
+    assert_eq!(choose_binding(BindPolicy::None, &facts(&found, &many)).unwrap().state, BindState::NotAsked);
     for policy in [BindPolicy::Auto, BindPolicy::Core, BindPolicy::None] {
-        let found = alike(1, &[2, 6]);
-        assert_eq!(choose(policy, &facts(&found, &many)).unwrap().state, BindState::Before, "on one core");
+        let found = equal_cpu_sets(1, &[2, 6]);
+        assert_eq!(choose_binding(policy, &facts(&found, &many)).unwrap().state, BindState::Before, "on one core");
     }
 }
 
-/// Two runs on one node: the second one takes what is left, or stays free.
+/// Two runs on one node: the second uses the remaining CPUs, or stays unbound.
 #[test]
 fn cpus_of_a_neighbour_are_left_to_it() {
     let four = machine(1, 1, 4, 1);
-    let found = alike(2, &[0, 1, 2, 3]);
-    let with = |policy, claims: &[Claim]| choose(policy, &HostFacts { claims, ..facts(&found, &four) }).unwrap();
+    let found = equal_cpu_sets(2, &[0, 1, 2, 3]);
+    let with =
+        |policy, claims: &[BoundThread]| choose_binding(policy, &HostFacts { claims, ..facts(&found, &four) }).unwrap();
     assert_eq!(with(BindPolicy::Auto, &[claim(&[0], true), claim(&[1], true)]).cpus, [2, 3]);
     let crowded = [claim(&[0], true), claim(&[1], true), claim(&[3], true)];
     let left = with(BindPolicy::Auto, &crowded);
-    let first = Neighbour { process: 77, program: "beff-raw".into(), cpus: "0".into() };
-    assert_eq!(left, Choice::left(BindState::Neighbours { free_cpus: 1, first }));
-    // What sleeps is avoided while there is room, and in nobody's way when there is none.
+    let first = BoundProcess { process: 77, program: "beff-raw".into(), cpus: "0".into() };
+    assert_eq!(left, BindingChoice::unchanged(BindState::Neighbours { free_cpus: 1, first }));
+    // Idle bound processes are avoided if there are enough other CPUs, and ignored if not.
     assert_eq!(with(BindPolicy::Auto, &[claim(&[0], false)]).cpus, [1, 2]);
     let asleep = [claim(&[0], false), claim(&[1], false), claim(&[2], true)];
     assert_eq!(with(BindPolicy::Auto, &asleep).cpus, [0, 1]);
-    // By word it goes where others are, and says so.
+    // With `core` ranks are bound next to busy processes, which is recorded.
     let forced = with(BindPolicy::Core, &crowded);
     assert_eq!((forced.cpus.as_slice(), forced.neighbour.is_some()), ([0, 1].as_slice(), true));
-    assert_eq!(with(BindPolicy::Core, &[claim(&[0], true)]).neighbour, None, "there was room beside it");
+    assert_eq!(with(BindPolicy::Core, &[claim(&[0], true)]).neighbour, None, "other cores were free");
 }
 
 #[test]
 fn a_neighbour_on_one_thread_has_the_core() {
     let smt = machine(1, 1, 2, 2);
-    let found = alike(2, &[0, 1, 2, 3]);
-    let choice = choose(BindPolicy::Auto, &HostFacts { claims: &[claim(&[2], true)], ..facts(&found, &smt) }).unwrap();
+    let found = equal_cpu_sets(2, &[0, 1, 2, 3]);
+    let choice =
+        choose_binding(BindPolicy::Auto, &HostFacts { claims: &[claim(&[2], true)], ..facts(&found, &smt) }).unwrap();
     assert_eq!(choice.cpus, [1, 3], "both threads of the other core");
 }
 
@@ -178,60 +190,70 @@ fn a_neighbour_on_one_thread_has_the_core() {
 fn core_binds_within_what_the_launcher_gave() {
     let many = machine(2, 1, 4, 1);
     let sockets = [vec![0, 1, 2, 3], vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![4, 5, 6, 7]];
-    assert_eq!(choose(BindPolicy::Core, &facts(&sockets, &many)).unwrap().cpus, [0, 1, 4, 5]);
-    // The first rank must give its first choice to one that has no other.
+    assert_eq!(choose_binding(BindPolicy::Core, &facts(&sockets, &many)).unwrap().cpus, [0, 1, 4, 5]);
+    // The first rank must yield its first choice to a rank that has no other.
     let tight = [vec![0, 1], vec![0], vec![1, 2]];
-    assert_eq!(choose(BindPolicy::Core, &facts(&tight, &many)).unwrap().cpus, [1, 0, 2]);
-    // Bound to cores already: nothing to do.
+    assert_eq!(choose_binding(BindPolicy::Core, &facts(&tight, &many)).unwrap().cpus, [1, 0, 2]);
+    // Already bound to cores.
     let bound = [vec![2], vec![5]];
-    assert_eq!(choose(BindPolicy::Core, &facts(&bound, &many)).unwrap(), Choice::left(BindState::Before));
-    // Two ranks on the two threads of one core.
+    assert_eq!(
+        choose_binding(BindPolicy::Core, &facts(&bound, &many)).unwrap(),
+        BindingChoice::unchanged(BindState::Before)
+    );
+    // Two ranks on the two hardware threads of one core.
     let smt = machine(1, 1, 2, 2);
     let same_core = [vec![0, 2], vec![0, 2]];
-    assert_eq!(choose(BindPolicy::Core, &facts(&same_core, &smt)).unwrap().cpus, [0, 2]);
+    assert_eq!(choose_binding(BindPolicy::Core, &facts(&same_core, &smt)).unwrap().cpus, [0, 2]);
 }
 
 #[test]
 fn core_is_refused_where_it_cannot_be() {
     let one = machine(1, 1, 2, 1);
     for (found, part) in [
-        (alike(3, &[0, 1]), "3 ranks of a host may use only 2 (CPUs 0-1)"),
-        (vec![vec![0], vec![0], vec![1, 2, 3]], "fewer CPUs than they are"),
+        (equal_cpu_sets(3, &[0, 1]), "3 ranks of a host may use only 2 (CPUs 0-1)"),
+        (vec![vec![0], vec![0], vec![1, 2, 3]], "fewer CPUs than there are ranks"),
     ] {
-        let refused = choose(BindPolicy::Core, &facts(&found, &one)).unwrap_err();
+        let refused = choose_binding(BindPolicy::Core, &facts(&found, &one)).unwrap_err();
         assert!(refused.cause.contains("--bind core") && refused.cause.contains(part), "{}", refused.cause);
         assert!(refused.next_step.contains("leave --bind core out"));
     }
 }
 
 #[test]
-fn nobody_is_looked_for_where_nothing_is_bound() {
+fn claims_are_not_collected_where_nothing_is_bound() {
     let one = machine(1, 1, 2, 1);
-    let asks = |policy, found: &[Vec<u32>]| asks_for_claims(policy, &facts(found, &one));
-    assert!(asks(BindPolicy::Auto, &alike(2, &[0, 1])) && asks(BindPolicy::Core, &alike(2, &[0, 1])));
-    assert!(!asks(BindPolicy::None, &alike(2, &[0, 1])) && !asks(BindPolicy::Auto, &alike(3, &[0, 1])));
-    assert!(!asks(BindPolicy::Auto, &alike(1, &[0, 1])) && !asks(BindPolicy::Core, &[vec![0], vec![1]]));
+    let asks = |policy, found: &[Vec<u32>]| needs_claims(policy, &facts(found, &one));
+    assert!(asks(BindPolicy::Auto, &equal_cpu_sets(2, &[0, 1])) && asks(BindPolicy::Core, &equal_cpu_sets(2, &[0, 1])));
+    assert!(
+        !asks(BindPolicy::None, &equal_cpu_sets(2, &[0, 1])) && !asks(BindPolicy::Auto, &equal_cpu_sets(3, &[0, 1]))
+    );
+    assert!(!asks(BindPolicy::Auto, &equal_cpu_sets(1, &[0, 1])) && !asks(BindPolicy::Core, &[vec![0], vec![1]]));
 }
 
-/// Compilers, a run of somebody else that is not bound, a hypervisor that takes CPUs away.
+/// Compilers, an unbound run of another user, a hypervisor with steal time.
 #[test]
 fn ranks_stay_free_on_a_busy_machine() {
     let four = machine(1, 1, 4, 1);
     let state = |ranks, others_percent, policy| {
-        let found = alike(ranks, &[0, 1, 2, 3]);
-        choose(policy, &HostFacts { others_percent, ..facts(&found, &four) }).unwrap().state
+        let found = equal_cpu_sets(ranks, &[0, 1, 2, 3]);
+        choose_binding(policy, &HostFacts { other_process_percent: others_percent, ..facts(&found, &four) })
+            .unwrap()
+            .state
     };
     for (ranks, others, busy) in
         [(4, 25, false), (4, 26, true), (2, 200, false), (2, 225, false), (2, 226, true), (3, 0, false)]
     {
-        let expected = if busy { BindState::Busy { others_percent: others } } else { BindState::Program };
+        let expected = if busy { BindState::Busy { other_process_percent: others } } else { BindState::Program };
         assert_eq!(state(ranks, Some(others), BindPolicy::Auto), expected, "{ranks} ranks, {others} %");
-        assert_eq!(state(ranks, Some(others), BindPolicy::Core), BindState::Program, "by word");
+        assert_eq!(state(ranks, Some(others), BindPolicy::Core), BindState::Program, "on request");
     }
-    assert_eq!(state(4, None, BindPolicy::Auto), BindState::Program, "not known");
-    // A neighbour that is bound is named.
-    let found = alike(4, &[0, 1, 2, 3]);
+    assert_eq!(state(4, None, BindPolicy::Auto), BindState::Program, "unknown");
+    // A bound neighbour is named.
+    let found = equal_cpu_sets(4, &[0, 1, 2, 3]);
     let claims = [claim(&[0], true)];
-    let both = HostFacts { others_percent: Some(100), claims: &claims, ..facts(&found, &four) };
-    assert!(matches!(choose(BindPolicy::Auto, &both).unwrap().state, BindState::Neighbours { free_cpus: 3, .. }));
+    let both = HostFacts { other_process_percent: Some(100), claims: &claims, ..facts(&found, &four) };
+    assert!(matches!(
+        choose_binding(BindPolicy::Auto, &both).unwrap().state,
+        BindState::Neighbours { free_cpus: 3, .. }
+    ));
 }

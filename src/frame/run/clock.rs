@@ -1,7 +1,7 @@
-//! The clock of everything that is timed, and the count of allocations beside it: the only place of the runs that reads either.
+//! Clock and allocation counter of all timed code: no other code of the runs reads either.
 //!
-//! In the program these are the names of [`std::time::Instant`] and [`beff_ffi::alloc::allocations`] and nothing more. In unit tests time
-//! stands still but for what a script says that each call takes (`frame/run/testing`); without a script it is real there too.
+//! In the program these are [`std::time::Instant`] and [`beff_ffi::alloc::allocations`] under other names. In unit tests time advances
+//! only as a script defines for each call (`frame/run/testing`); without a script it is real.
 
 #[cfg(not(test))]
 pub use beff_ffi::alloc::allocations;
@@ -86,7 +86,7 @@ mod tests {
         let may = |path: &Path| path.ends_with("frame/run/clock.rs") || path.to_string_lossy().contains("/testing/");
         for path in files.iter().filter(|path| !may(path)) {
             let text = fs::read_to_string(path).unwrap();
-            // Spelled in parts, so that this is no finding.
+            // Split, so that this file does not match.
             for other in
                 [concat!("time::", "Instant"), concat!("Duration, ", "Instant"), concat!("alloc::", "allocations")]
             {

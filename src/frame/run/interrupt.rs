@@ -1,25 +1,25 @@
-//! SIGINT and SIGTERM as a flag that the loops look at between batches.
+//! SIGINT and SIGTERM as a flag that the loops check between batches.
 //!
-//! The next decision carries the flag to all ranks. Names of files are removed at once, because launchers that pass a signal on may
-//! kill soon after; then files are closed and the result is published. A second signal does nothing more.
+//! The next agreement passes the flag to all ranks. Names of files are removed at once, because launchers that forward a signal may kill
+//! soon after; then files are closed and the result is published. A second signal has no effect.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 
-/// Whether the user or the batch system asked for an end.
+/// True if the user or the batch system has requested an end.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     flag: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// Watches SIGINT and SIGTERM. A second signal does nothing more: launchers pass on what the terminal has sent
-    /// already, so two signals are often one key press. To end a rank that hangs, use the launcher or SIGQUIT.
+    /// Installs handlers of SIGINT and SIGTERM. A second signal has no effect: launchers forward what the terminal has sent already, so
+    /// two signals are often one key press. To end a rank that hangs, use the launcher or SIGQUIT.
     ///
     /// # Errors
-    /// The kernel's answer if a handler cannot be set.
+    /// A handler cannot be installed.
     pub fn watch() -> std::io::Result<Self> {
         let this = Self::default();
         for signal in [SIGINT, SIGTERM] {
@@ -28,26 +28,26 @@ impl Interrupt {
         Ok(this)
     }
 
-    /// As if a signal had come.
+    /// Sets the flag as a signal does.
     #[cfg(test)]
     pub(crate) fn raise(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// True once a signal has come.
+    /// True once a signal has arrived.
     #[must_use]
     #[inline]
-    pub fn raised(&self) -> bool {
+    pub fn is_raised(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
 }
 
-/// A file that would grow beyond the limit of the process (RLIMIT_FSIZE) is an error of the call, EFBIG, and not the end of the
-/// process by SIGXFSZ. Programs that are started from here get the default action again (execve(2)).
+/// Makes a write beyond the file-size limit of the process (RLIMIT_FSIZE) fail with EFBIG instead of ending the process by SIGXFSZ. Child
+/// programs get the default action again (execve(2)).
 ///
 /// # Errors
-/// The kernel's answer if a handler cannot be set.
-pub fn make_file_limits_errors() -> std::io::Result<()> {
-    // A handler that does nothing; to ignore the signal would be inherited by programs that are started.
+/// A handler cannot be installed.
+pub fn catch_sigxfsz() -> std::io::Result<()> {
+    // An empty handler: an ignored signal would be inherited by child programs.
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }

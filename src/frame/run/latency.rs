@@ -1,4 +1,4 @@
-//! The times of all ranks' calls in one record.
+//! Latencies of all ranks in one record.
 
 use beff_ffi::{Comm, MpiError};
 use hdrhistogram::Histogram;
@@ -6,12 +6,12 @@ use hdrhistogram::Histogram;
 use crate::frame::records::LatencyRecord;
 use crate::frame::run::agree::gather;
 
-/// Puts the ranks' histograms together; the record is complete on rank 0 and None on the others, and where no call was
-/// made. Collective, outside the clock.
+/// Merges the histograms of all ranks. The record is complete on rank 0; None on other ranks, and if no call was made. Collective,
+/// outside the clock.
 ///
 /// # Errors
-/// MPI between the ranks.
-pub fn merge(comm: &Comm, mine: &Histogram<u64>, of: &str) -> Result<Option<LatencyRecord>, MpiError> {
+/// MPI errors.
+pub fn merge_histograms(comm: &Comm, mine: &Histogram<u64>, of: &str) -> Result<Option<LatencyRecord>, MpiError> {
     let counts: Vec<(u64, u64)> = mine.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect();
     let mut all = Histogram::new_from(mine);
     for (value, count) in gather(comm, &counts)?.into_iter().flatten() {
@@ -35,9 +35,9 @@ mod tests {
     fn percentiles_of_known_times() {
         let mut histogram = Histogram::new_with_bounds(1, 1_000_000, 3).unwrap();
         (1..=1000_u64).for_each(|ns| histogram.record(ns).unwrap());
-        let record = merge(&Comm::own(), &histogram, "call").unwrap().unwrap();
+        let record = merge_histograms(&Comm::comm_self(), &histogram, "call").unwrap().unwrap();
         assert_eq!((record.count, record.p50_ns, record.p99_ns, record.max_ns), (1000, 500, 990, 1000));
         histogram.reset();
-        assert_eq!(merge(&Comm::own(), &histogram, "call").unwrap(), None);
+        assert_eq!(merge_histograms(&Comm::comm_self(), &histogram, "call").unwrap(), None);
     }
 }

@@ -1,56 +1,56 @@
-//! What timed runs of all benchmarks need around their clocks: agreement of ranks, signals, the run directory, data stamps,
-//! evidence of devices and caches, and what the harness itself costs.
+//! Common parts of the timed runs: agreement of ranks, signals, the run directory, data stamps, evidence of devices and caches, and the
+//! overhead of the harness.
 
-pub mod able;
 pub mod agree;
+pub mod availability;
 pub mod binding;
+pub mod cache_cold;
 pub mod clock;
-pub mod cold;
+pub mod effective_access;
+pub mod error_agreement;
 pub mod evidence;
+pub mod file_ranges;
 pub mod harness;
-pub mod in_force;
+pub mod huge_pages;
+pub mod interference;
 pub mod interrupt;
 pub mod latency;
-pub mod machine_share;
-pub mod named;
-pub mod pages;
-pub mod pieces;
+pub mod loop_pairs;
+pub mod path_check;
 pub mod probe;
 #[cfg(test)]
 mod ranks_tests;
-pub mod reread;
 pub mod run_dir;
 #[cfg(test)]
 pub(crate) mod testing;
-pub mod trouble;
-pub mod turns;
+pub mod verify_reader;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
-/// Where a run stands, told before each of its parts.
+/// Progress of a run, reported before each of its parts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
-    /// What is measured next, in a few words.
+pub struct ProgressReport {
+    /// Next measurement, in a few words.
     pub what: String,
-    /// The larger part of the run that it belongs to: a type, a benchmark, a pass.
+    /// Larger part of the run that contains it: a type, a benchmark, a repetition.
     pub stage: String,
-    /// Time of what is done as planned, in seconds.
+    /// Planned time of the completed parts, in seconds.
     pub done_seconds: f64,
-    /// Time of everything as planned.
+    /// Planned time of the run.
     pub all_seconds: f64,
-    /// Time of what comes next as planned.
+    /// Planned time of the next part.
     pub next_seconds: f64,
     /// Ranks that take part in it.
     pub ranks: u64,
-    /// What was moved since the last time, by one or several.
-    pub last: Vec<Moved>,
+    /// Bytes moved since the last report, by one or several backends.
+    pub transferred: Vec<TransferVolume>,
 }
 
-/// What a part of a run has moved.
+/// Bytes moved in a part of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Moved {
-    /// The backend, or whoever it was.
+pub struct TransferVolume {
+    /// Backend, or another source.
     pub who: String,
     /// Bytes of all ranks.
     pub bytes: u64,
@@ -58,35 +58,34 @@ pub struct Moved {
     pub seconds: f64,
 }
 
-/// Bytes that this rank has moved so far, told batch by batch, for whoever looks while the clock runs.
-pub type Live = Arc<AtomicU64>;
+/// Bytes that this rank has moved so far, updated after each batch, for a reader while the clock runs.
+pub type ByteCounter = Arc<AtomicU64>;
 
-/// Who wants to know what the run finds out. Only rank 0 has one that does anything. `Line` is a line of the
-/// benchmark's journal.
-pub trait Observer<Line> {
-    /// A record that is final.
+/// Receives the records and the progress of a run. It has an effect on rank 0 only. `Line` is a line of the benchmark's journal.
+pub trait RunObserver<Line> {
+    /// A final record.
     fn record(&mut self, line: Line);
     /// A new part begins.
-    fn progress(&mut self, standing: &Standing);
-    /// Nothing more is measured: all that was planned has been, or a signal or an error has ended the run. `last`: what was moved
-    /// since the last part began.
-    fn measured(&mut self, is_complete: bool, last: Vec<Moved>);
-    /// Numbers that follow from the records so far, in the order that the benchmark agreed with itself; none: nobody works them out.
-    fn judgement(&self) -> Vec<f64> {
+    fn progress(&mut self, standing: &ProgressReport);
+    /// Measuring has ended: the plan is complete, or a signal or an error has ended the run. `last`: bytes moved since the last part
+    /// began.
+    fn measurement_ended(&mut self, is_complete: bool, last: Vec<TransferVolume>);
+    /// Numbers derived from the records so far, in an order that the benchmark defines; empty if none are derived.
+    fn derived_numbers(&self) -> Vec<f64> {
         Vec::new()
     }
-    /// Where to count bytes while the clock runs.
-    fn live(&self) -> Live {
-        Live::default()
+    /// Counter of bytes while the clock runs.
+    fn byte_counter(&self) -> ByteCounter {
+        ByteCounter::default()
     }
 }
 
-impl<Line> Observer<Line> for NoObserver {
+impl<Line> RunObserver<Line> for NullObserver {
     fn record(&mut self, _line: Line) {}
-    fn progress(&mut self, _standing: &Standing) {}
-    fn measured(&mut self, _is_complete: bool, _last: Vec<Moved>) {}
+    fn progress(&mut self, _standing: &ProgressReport) {}
+    fn measurement_ended(&mut self, _is_complete: bool, _last: Vec<TransferVolume>) {}
 }
 
-/// Looks away; for the ranks that report nothing.
+/// Observer without effect, for ranks that report nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NoObserver;
+pub struct NullObserver;

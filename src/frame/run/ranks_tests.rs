@@ -1,33 +1,34 @@
-//! What one rank knows becomes every rank's knowledge: on one to three ranks, none of them like another.
+//! Agreement of one to three ranks that have different data.
 
-use beff_backends::error::Cause;
+use beff_backends::error::FailureCause;
 use beff_backends::BackendError;
 use hdrhistogram::Histogram;
 
 use super::harness::median_ns;
-use super::testing::{passes, play, same, Script};
-use super::{agree, latency, trouble};
+use super::testing::{approx_equal, run_ranks, scripted_call, Script};
+use super::{agree, error_agreement, latency};
 
 #[test]
 fn agreements_are_equal_on_all_ranks() {
     for ranks in 1..=3_u64 {
-        let seen = play(
+        let seen = run_ranks(
             ranks,
             |_| Script::default(),
             |comm| {
                 let (rank, last) = (comm.rank(), ranks - 1);
-                assert_eq!(agree::of_root(comm, 10.0 + rank as f64).unwrap(), 10.0);
+                assert_eq!(agree::broadcast(comm, 10.0 + rank as f64).unwrap(), 10.0);
                 assert_eq!(agree::first_message(comm, None).unwrap(), None);
                 let mine = (rank > 0).then(|| format!("from {rank}"));
                 let expected = (ranks > 1).then(|| (1, "from 1".to_owned()));
                 assert_eq!(agree::first_message(comm, mine).unwrap(), expected, "the lowest that has one");
-                let all = agree::all(comm, if rank == last { Err("no".to_owned()) } else { Ok(rank) }).unwrap();
+                let all = agree::all_or_first_error(comm, if rank == last { Err("no".to_owned()) } else { Ok(rank) })
+                    .unwrap();
                 assert_eq!(all, Err((last, "no".to_owned())));
-                assert_eq!(agree::all(comm, Ok(rank)).unwrap(), Ok(rank));
-                assert!(agree::any(comm, rank == last).unwrap() && !agree::any(comm, false).unwrap());
-                assert_eq!(agree::count(comm, rank != 1).unwrap(), if ranks == 1 { 1 } else { ranks - 1 });
-                assert_eq!(agree::total(comm, 10 + rank).unwrap(), 10 * ranks + ranks * last / 2);
-                assert_eq!(agree::slowest(comm, if rank == last { 7.0 } else { 3.0 }).unwrap(), 7.0);
+                assert_eq!(agree::all_or_first_error(comm, Ok(rank)).unwrap(), Ok(rank));
+                assert!(agree::any_rank(comm, rank == last).unwrap() && !agree::any_rank(comm, false).unwrap());
+                assert_eq!(agree::count_ranks(comm, rank != 1).unwrap(), if ranks == 1 { 1 } else { ranks - 1 });
+                assert_eq!(agree::sum(comm, 10 + rank).unwrap(), 10 * ranks + ranks * last / 2);
+                assert_eq!(agree::max_seconds(comm, if rank == last { 7.0 } else { 3.0 }).unwrap(), 7.0);
                 agree::gather(comm, &(rank + 1)).unwrap()
             },
         );
@@ -39,16 +40,16 @@ fn agreements_are_equal_on_all_ranks() {
 #[test]
 fn the_record_of_an_error_is_that_of_the_lowest_rank_that_has_one() {
     let error = |rank: u64| {
-        let cause = if rank == 1 { Cause::NoSpace } else { Cause::Io };
+        let cause = if rank == 1 { FailureCause::NoSpace } else { FailureCause::Io };
         BackendError::new("pwrite", "/f", cause, format!("on {rank}"))
     };
     for (who, expected) in [(0..0, None), (1..3, Some((1, 2, true))), (2..3, Some((2, 1, false)))] {
-        let seen = play(
+        let seen = run_ranks(
             3,
             |_| Script::default(),
             |comm| {
                 let mine = who.contains(&comm.rank()).then(|| error(comm.rank()));
-                trouble::agree(comm, mine.as_ref(), "a test").unwrap()
+                error_agreement::first_error(comm, mine.as_ref(), "a test").unwrap()
             },
         );
         assert!(seen.iter().all(|record| *record == seen[0]));
@@ -63,15 +64,15 @@ fn the_record_of_an_error_is_that_of_the_lowest_rank_that_has_one() {
 
 #[test]
 fn times_of_all_ranks_are_in_one_record() {
-    let seen = play(
+    let seen = run_ranks(
         3,
         |_| Script::default(),
         |comm| {
             let mut histogram = Histogram::new_with_bounds(1, 1_000_000, 3).unwrap();
-            // One after the other: 1 to 1000 ns, and nothing of the last rank.
+            // Ranks 0 and 1 record 1 to 1000 ns, the last rank nothing.
             let own = if comm.rank() < 2 { comm.rank() * 500 + 1..comm.rank() * 500 + 501 } else { 0..0 };
             own.for_each(|ns| histogram.record(ns).unwrap());
-            latency::merge(comm, &histogram, "step").unwrap()
+            latency::merge_histograms(comm, &histogram, "step").unwrap()
         },
     );
     let record = seen[0].as_ref().unwrap();
@@ -79,18 +80,18 @@ fn times_of_all_ranks_are_in_one_record() {
     assert_eq!((record.p50_ns, record.p99_ns, record.p999_ns, record.max_ns), (500, 990, 999, 1000));
 }
 
-/// Median of what the slowest rank took, without the first time.
+/// Median of the slowest rank's times, without the first call.
 #[test]
 fn the_cost_of_a_call_is_the_median_of_the_slowest_rank() {
     let times =
         |rank| Script::default().costs("call", if rank == 0 { &[9.0, 0.1, 0.1, 0.2] } else { &[9.0, 0.1, 0.3, 0.1] });
-    for ns in play(2, times, |comm| {
+    for ns in run_ranks(2, times, |comm| {
         median_ns(comm, || {
-            passes("call", "");
+            scripted_call("call", "");
             Ok(())
         })
         .unwrap()
     }) {
-        assert!(same(ns * 1e-9, 0.2), "{ns}");
+        assert!(approx_equal(ns * 1e-9, 0.2), "{ns}");
     }
 }

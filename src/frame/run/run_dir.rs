@@ -1,8 +1,8 @@
-//! The run directory: made by this run, refused if it exists, removed with the files of this run at the end. What somebody else has put
-//! there stays, and the directory with it.
+//! The run directory: created by this run, refused if it exists, removed with the files of this run at the end. Files of others in it
+//! stay, and the directory with them.
 //!
-//! It is held open, with its directories of the backends. Files are opened and removed relative to these descriptors, so a directory
-//! that is renamed, exchanged or replaced by a link while the run is under way costs nobody a file.
+//! It is held open, with its directories of the backends. Files are opened and removed relative to these descriptors, so no other file is
+//! lost if a directory is renamed, exchanged or replaced by a link during the run.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -11,30 +11,29 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use beff_backends::{Directory, FilePath};
+use beff_backends::{DirectoryHandle, FilePath};
 use beff_ffi::{Comm, MpiError};
 
-use crate::frame::planted;
+use crate::frame::fault_injection;
 use crate::frame::run::agree;
 
-/// In the new directory until all ranks have seen it there: a directory of the same name on another host is another one.
-const MARK: &str = ".made-by-rank-0-of-beff-raw";
+/// File in the new directory until all ranks have opened it: a directory of the same name on another host may be a different one.
+const MARKER: &str = ".made-by-rank-0-of-beff-raw";
 
-/// A directory that this run has made. Nothing outside it is ever written or removed.
+/// A directory that this run has created. Nothing outside it is ever written or removed.
 #[derive(Clone, Debug)]
 pub struct RunDir {
-    /// Where it was made.
-    parent: Directory,
-    own: Directory,
-    backends: Vec<Directory>,
-    /// By this rank.
+    /// Directory in which it was created.
+    parent: DirectoryHandle,
+    own: DirectoryHandle,
+    backends: Vec<DirectoryHandle>,
     removed: Cell<bool>,
-    /// Forms of the names that this rank has asked for. Files of other ranks differ in numbers only.
+    /// Patterns of the file names that this rank has used. Names of other ranks differ in numbers only.
     names: RefCell<BTreeSet<Vec<u8>>>,
 }
 
-/// A name with `#` for each number.
-fn form_of(name: &OsStr) -> Vec<u8> {
+/// A name with `#` in place of each number.
+fn name_pattern(name: &OsStr) -> Vec<u8> {
     let mut form = Vec::with_capacity(name.len());
     for byte in name.as_bytes() {
         match byte {
@@ -46,79 +45,79 @@ fn form_of(name: &OsStr) -> Vec<u8> {
     form
 }
 
-/// True for files of this run, for those that MPI libraries make beside them (`.NAME.shfp.N`, `NAME.locktest.N`), and for what the
-/// kernel calls a removed file that somebody still has open (NFS, FUSE).
+/// True for files of this run, for files that MPI libraries create with them (`.NAME.shfp.N`, `MAX_NAME.locktest.N`), and for removed files
+/// that are still open (NFS, FUSE).
 fn is_own(names: &BTreeSet<Vec<u8>>, name: &OsStr) -> bool {
-    let form = form_of(name);
+    let form = name_pattern(name);
     let begin = form.iter().position(|byte| *byte != b'.').unwrap_or(0);
     let is_removed = [b".nfs#".as_slice(), b".fuse_hidden"].iter().any(|removed| form.starts_with(removed));
     is_removed || names.iter().any(|own| form[begin..].starts_with(own))
 }
 
 impl RunDir {
-    /// Makes `parent/name` on rank 0, with one directory per backend, and checks that every rank sees it.
+    /// Creates `parent/name` on rank 0, with one directory per backend, and checks that every rank sees it.
     ///
     /// # Errors
-    /// Outer: MPI between the ranks. Inner: the message for the user, equal on all ranks.
-    pub fn make(
+    /// Outer: MPI errors. Inner: the message for the user, equal on all ranks.
+    pub fn create(
         world: &Comm,
         parent: &Path,
         name: &str,
         backends: &[String],
     ) -> Result<Result<Self, String>, MpiError> {
-        let planted = planted::failure("run directory", world.rank());
-        let mut made = None;
+        let planted = fault_injection::injected_failure("run directory", world.rank());
+        let mut created = None;
         let tree = planted.and_then(|()| match world.is_root() {
-            true => make_tree(parent, name, backends).map(|tree| made = Some(tree)),
+            true => create_tree(parent, name, backends).map(|tree| created = Some(tree)),
             false => Ok(()),
         });
-        let failed = agree::all(world, tree)?.err();
-        // The parent's path may mean another file system on another host.
-        let see = || match &made {
-            Some(made) => Ok(made.clone()),
-            None => see_tree(parent, name, backends).map_err(|e| unseen(&parent.join(name), world.rank(), &e)),
+        let failed = agree::all_or_first_error(world, tree)?.err();
+        // The same path may be on another file system on another host.
+        let see = || match &created {
+            Some(created) => Ok(created.clone()),
+            None => open_tree(parent, name, backends).map_err(|e| not_visible(&parent.join(name), world.rank(), &e)),
         };
         let seen = match failed {
             Some(failed) => Err(failed),
             None => {
-                let planted = planted::failure("sight of the run directory", world.rank());
-                agree::all(world, planted.and_then(|()| see()))?
+                let planted = fault_injection::injected_failure("sight of the run directory", world.rank());
+                agree::all_or_first_error(world, planted.and_then(|()| see()))?
             }
         };
-        if let Some(made) = &made {
-            // Of no use any more, or gone with the directory.
-            let _ = made.own.file(OsStr::new(MARK)).remove();
+        if let Some(created) = &created {
+            // No longer needed, or removed with the directory.
+            let _ = created.own.file(OsStr::new(MARKER)).remove();
             if seen.is_err() {
-                let _ = made.remove();
+                let _ = created.remove();
             }
         }
         Ok(seen.map_err(|(_, message)| message))
     }
 
-    /// The directory, as it was made.
+    /// Path under which the directory was created.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.own.path()
     }
 
-    /// Where it is now, to be told to somebody who may remove it: never the name of another directory.
+    /// Current path, for a user who may remove the directory; never the path of another directory.
     #[must_use]
-    pub fn whereabouts(&self) -> String {
-        let told = self.own.whereabouts().or_else(|| self.own.check_name().is_ok().then(|| self.path().to_owned()));
-        told.map_or_else(|| "(where it was moved to)".into(), |path| path.display().to_string())
+    pub fn current_path(&self) -> String {
+        let current = self.own.current_path().or_else(|| self.own.check_name().is_ok().then(|| self.path().to_owned()));
+        current.map_or_else(|| "(moved to an unknown path)".into(), |path| path.display().to_string())
     }
 
-    /// A file in it: BACKEND/NAME.
+    /// File BACKEND/NAME in the directory.
     #[must_use]
     pub fn file(&self, name: &Path) -> FilePath {
         let path = self.path().join(name);
         let of_backend = self.backends.iter().find(|backend| path.parent() == Some(backend.path()));
         match (of_backend, name.file_name()) {
             (Some(directory), Some(name)) => {
-                self.names.borrow_mut().insert(form_of(name));
+                self.names.borrow_mut().insert(name_pattern(name));
                 directory.file(name)
             }
-            _ => FilePath::nowhere(path),
+            _ => FilePath::unbacked(path),
         }
     }
 
@@ -129,23 +128,24 @@ impl RunDir {
     /// Removes the files of a backend.
     ///
     /// # Errors
-    /// The first that could not be removed; something is there that is not of this run.
+    /// The first file that could not be removed; a file that is not of this run.
     pub fn empty(&self, backend: &str) -> io::Result<()> {
         let of_backend = self.backends.iter().find(|found| found.path().file_name() == Some(OsStr::new(backend)));
-        of_backend.map_or(Ok(()), |directory| directory.empty(|name| self.is_own(name)))
+        of_backend.map_or(Ok(()), |directory| directory.remove_files(|name| self.is_own(name)))
     }
 
-    /// Removes the files of this run, wherever their directory is by now, and the directory if it still has its name. Again: nothing.
+    /// Removes the files of this run, wherever their directory is now, and the directory if it still has its name. Further calls do
+    /// nothing.
     ///
     /// # Errors
-    /// What the file system says; something is in it that is not of this run; another directory has the name, and is not touched.
+    /// Errors of the file system; a file that is not of this run; another directory of the name, which is not touched.
     pub fn remove(&self) -> io::Result<()> {
         if self.removed.get() {
             return Ok(());
         }
         let emptied = if self.own.is_removed() { Ok(()) } else { self.empty_all() };
         let name = self.path().file_name().unwrap_or_default();
-        // A directory that is not empty is refused with less to learn from than what kept a file in it.
+        // The error of a file that remains is more specific than that of rmdir(2).
         emptied.and_then(|()| self.parent.remove(name, &self.own))?;
         self.removed.set(true);
         Ok(())
@@ -154,24 +154,23 @@ impl RunDir {
     fn empty_all(&self) -> io::Result<()> {
         let mut first = Ok(());
         for backend in &self.backends {
-            let emptied = backend.empty(|name| self.is_own(name));
+            let emptied = backend.remove_files(|name| self.is_own(name));
             let name = backend.path().file_name().unwrap_or_default();
             first = first.and(emptied.and_then(|()| self.own.remove(name, backend)));
         }
-        // Mine is the mark, if the start ended early.
-        first.and(self.own.empty(|name| name == MARK))
+        // The marker is left if the start failed early.
+        first.and(self.own.remove_files(|name| name == MARKER))
     }
 }
 
-fn unseen(path: &Path, rank: u64, e: &io::Error) -> String {
+fn not_visible(path: &Path, rank: u64, e: &io::Error) -> String {
     format!(
         "the run directory {} made by rank 0 is not visible on rank {rank}: {e}. --path must name a directory that all hosts share",
         path.display()
     )
 }
 
-/// Makes the directories and the mark.
-fn make_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir, String> {
+fn create_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir, String> {
     let path = parent.join(name);
     let refused = |e: io::Error| {
         let next = match e.kind() {
@@ -180,36 +179,38 @@ fn make_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir, S
             io::ErrorKind::PermissionDenied => "choose a --path where you may write",
             _ => "choose another --path",
         };
-        format!("cannot make the run directory {}: {e}; {next}", path.display())
+        format!("cannot create the run directory {}: {e}; {next}", path.display())
     };
-    let held = Directory::hold(parent).map_err(refused)?;
-    let own = held.make(OsStr::new(name)).map_err(refused)?;
-    let mut made =
+    let held = DirectoryHandle::open(parent).map_err(refused)?;
+    let own = held.create_subdirectory(OsStr::new(name)).map_err(refused)?;
+    let mut run_dir =
         RunDir { parent: held, own, backends: Vec::new(), removed: Cell::new(false), names: RefCell::default() };
     for backend in backends {
-        match made.own.make(OsStr::new(backend)) {
-            Ok(directory) => made.backends.push(directory),
+        match run_dir.own.create_subdirectory(OsStr::new(backend)) {
+            Ok(directory) => run_dir.backends.push(directory),
             Err(e) => {
-                let _ = made.remove();
+                let _ = run_dir.remove();
                 let path = path.join(backend);
-                return Err(format!("cannot make the directory {}: {e}; choose another --path", path.display()));
+                return Err(format!("cannot create the directory {}: {e}; choose another --path", path.display()));
             }
         }
     }
-    made.own.file(OsStr::new(MARK)).create().map_err(|e| {
-        let _ = made.remove();
-        format!("cannot make a file in {}: {e}; choose another --path", path.display())
+    run_dir.own.file(OsStr::new(MARKER)).create().map_err(|e| {
+        let _ = run_dir.remove();
+        format!("cannot create a file in {}: {e}; choose another --path", path.display())
     })?;
-    Ok(made)
+    Ok(run_dir)
 }
 
-/// Holds the directories that rank 0 has made.
-fn see_tree(parent: &Path, name: &str, backends: &[String]) -> io::Result<RunDir> {
-    let parent = Directory::hold(parent)?;
-    let own = parent.inside(OsStr::new(name))?;
-    let mark = own.file(OsStr::new(MARK));
-    mark.open_to_read().map_err(|e| io::Error::other(format!("there is one, but not that of rank 0 ({e})")))?;
-    let backends = backends.iter().map(|backend| own.inside(OsStr::new(backend))).collect::<io::Result<_>>()?;
+/// Opens the directories that rank 0 has created.
+fn open_tree(parent: &Path, name: &str, backends: &[String]) -> io::Result<RunDir> {
+    let parent = DirectoryHandle::open(parent)?;
+    let own = parent.open_subdirectory(OsStr::new(name))?;
+    let mark = own.file(OsStr::new(MARKER));
+    mark.open_to_read()
+        .map_err(|e| io::Error::other(format!("a directory of this name exists, but not that of rank 0 ({e})")))?;
+    let backends =
+        backends.iter().map(|backend| own.open_subdirectory(OsStr::new(backend))).collect::<io::Result<_>>()?;
     Ok(RunDir { parent, own, backends, removed: Cell::new(false), names: RefCell::default() })
 }
 
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn own_files_differ_in_numbers_only() {
-        let names = ["n2-type0.dat", "file-0001"].map(|name| form_of(OsStr::new(name))).into();
+        let names = ["n2-type0.dat", "file-0001"].map(|name| name_pattern(OsStr::new(name))).into();
         for own in [
             "n2-type0.dat",
             "n16-type4.dat",

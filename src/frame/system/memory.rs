@@ -1,8 +1,8 @@
-//! Memory of the node and of this process, and what the process moved.
+//! Memory of the node and of this process, and bytes that the process has moved.
 
 pub use beff_host::memory::*;
 
-/// The counters of /proc/self/io; in tests those of their script.
+/// Counters of /proc/self/io; in tests those of the script.
 #[must_use]
 pub fn process_io() -> Option<ProcessIo> {
     #[cfg(test)]
@@ -12,7 +12,7 @@ pub fn process_io() -> Option<ProcessIo> {
     beff_host::memory::process_io()
 }
 
-/// What it moved since the counters were `before`; None if they are not known.
+/// Bytes moved since `before`; None if unknown.
 #[must_use]
 pub fn process_io_since(before: Option<ProcessIo>) -> Option<ProcessIo> {
     let (before, now) = (before?, process_io()?);
@@ -28,16 +28,16 @@ pub fn process_io_since(before: Option<ProcessIo>) -> Option<ProcessIo> {
 mod tests {
     use super::*;
 
-    /// Where the kernel has not refused: all of it.
+    /// All of it, unless the kernel has refused.
     #[test]
     fn huge_pages_of_shared_memory_are_counted_too() {
-        let ring = beff_backends::Ring::new_shareable(4 << 20, 0).unwrap();
-        let all = ring.mapped().len() as u64;
-        match ring.huge_page_refusal() {
-            None => assert_eq!(huge_page_bytes(&[ring.mapped()]), Some(all)),
+        let buffer = beff_backends::TransferBuffer::new_shareable(4 << 20, 0).unwrap();
+        let all = buffer.mapped().len() as u64;
+        match buffer.huge_page_refusal() {
+            None => assert_eq!(huge_page_bytes(&[buffer.mapped()]), Some(all)),
             Some(why) => {
                 println!("SKIPPED: {why}");
-                assert!(huge_page_bytes(&[ring.mapped()]).is_some_and(|bytes| bytes < all));
+                assert!(huge_page_bytes(&[buffer.mapped()]).is_some_and(|bytes| bytes < all));
             }
         }
     }

@@ -1,5 +1,5 @@
-//! What of the machine takes part in a run: what all hosts say together, the file system of the files, which of their pages are in
-//! memory, and what this process moved. What a single host tells is in the crate `beff_host`.
+//! Parts of the machine that take part in a run: survey of all hosts, file system of the files, residency of their pages, and bytes moved
+//! by this process. Facts about a single host are in the crate `beff_host`.
 
 pub mod memory;
 pub mod residency;
@@ -7,6 +7,6 @@ pub mod storage;
 pub mod survey;
 
 pub use beff_host::{
-    affinity, caches, cpu_time, environment, host, keeper, launcher, neighbours, placement, taken_back, terminal,
-    topology, traffic, workers, SystemError,
+    affinity, backing_store, ballooning, bound_threads, caches, cpu_time, environment, host, launcher, placement,
+    terminal, topology, traffic, workers, SystemError,
 };

@@ -1,27 +1,27 @@
-//! What of a file is in the page cache of this host, and how to get it out.
+//! Page-cache residency of a file on this host, and how to drop its pages.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
 
-use beff_ffi::linux;
+use beff_ffi::page_cache;
 use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 
 use super::storage::is_in_memory;
 
-/// Linux drops clean pages of all files when this is written to it; see proc_sys_vm(5).
+/// Linux drops clean pages of all files on a write to it; see proc_sys_vm(5).
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// How residency was found.
+/// System call that reported residency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum By {
+pub enum ResidencySource {
     /// cachestat(2).
     CacheStat,
     /// mincore(2), where the kernel has no cachestat.
     Mincore,
 }
 
-impl By {
+impl ResidencySource {
     /// The name of the call.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -32,9 +32,9 @@ impl By {
     }
 }
 
-/// Why the page cache tells nothing about files of this type; None: it does.
+/// Reason why the page cache is not meaningful for files of this type; None if it is.
 #[must_use]
-pub fn untold(fs_type: &str) -> Option<String> {
+pub fn unavailable_reason(fs_type: &str) -> Option<String> {
     match fs_type {
         memory if is_in_memory(memory) => Some(format!("{memory} lives in memory")),
         "overlay" | "aufs" => Some(format!("not trustworthy on {fs_type}: the pages are those of the layer below")),
@@ -44,23 +44,25 @@ pub fn untold(fs_type: &str) -> Option<String> {
     }
 }
 
-/// Bytes of `range` that are in the page cache, at most those that exist in the file, and how that was found.
+/// Bytes of `range` in the page cache, at most those that exist in the file, and the call that reported them.
 ///
 /// # Errors
-/// Why neither call tells, both causes named.
-pub fn resident_bytes(file: &File, range: &Range<u64>) -> Result<(u64, By), String> {
+/// Neither call works; both causes are named.
+pub fn resident_bytes(file: &File, range: &Range<u64>) -> Result<(u64, ResidencySource), String> {
     let existing = existing_bytes(file, range)?;
     if existing == 0 {
-        return Ok((0, By::CacheStat));
+        return Ok((0, ResidencySource::CacheStat));
     }
     let pages = |bytes: u64| bytes.min(existing);
-    let told = linux::cachestat(file, range.start, existing);
-    let refused = match told {
-        Ok(stat) => return Ok((pages(stat.cached_pages.saturating_mul(linux::page_bytes())), By::CacheStat)),
+    let result = page_cache::cachestat(file, range.start, existing);
+    let refused = match result {
+        Ok(stat) => {
+            return Ok((pages(stat.cached_pages.saturating_mul(page_cache::page_bytes())), ResidencySource::CacheStat))
+        }
         Err(e) => e,
     };
-    match linux::mincore_resident_bytes(file, range.start, existing) {
-        Ok(bytes) => Ok((pages(bytes), By::Mincore)),
+    match page_cache::mincore_resident_bytes(file, range.start, existing) {
+        Ok(bytes) => Ok((pages(bytes), ResidencySource::Mincore)),
         Err(e) => Err(format!("cachestat: {refused}; mincore: {e}")),
     }
 }
@@ -68,25 +70,25 @@ pub fn resident_bytes(file: &File, range: &Range<u64>) -> Result<(u64, By), Stri
 /// Bytes of `range` that exist in the file.
 ///
 /// # Errors
-/// What fstat(2) says.
+/// Errors of fstat(2).
 pub fn existing_bytes(file: &File, range: &Range<u64>) -> Result<u64, String> {
     let length = file.metadata().map_err(|e| format!("fstat: {e}"))?.len();
     Ok(range.end.min(length).saturating_sub(range.start))
 }
 
-/// Takes the clean pages of the whole file that nobody has mapped out of the cache, as far as the kernel likes to.
+/// Drops the clean pages of the whole file that are not mapped, as far as the kernel does so.
 ///
 /// # Errors
-/// What posix_fadvise(2) says.
-pub fn drop_file(file: &File) -> io::Result<()> {
+/// Errors of posix_fadvise(2).
+pub fn drop_file_pages(file: &File) -> io::Result<()> {
     Ok(posix_fadvise(file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?)
 }
 
-/// Takes the clean pages of all files of the host out of the cache. Slows everybody on the host down.
+/// Drops the clean pages of all files of the host. Slows down all its users.
 ///
 /// # Errors
-/// Without the right to do it.
-pub fn drop_all_files() -> io::Result<()> {
+/// Missing privileges.
+pub fn drop_all_pages() -> io::Result<()> {
     OpenOptions::new().write(true).open(DROP_CACHES)?.write_all(b"1")
 }
 
@@ -105,22 +107,22 @@ mod tests {
         assert_eq!(resident_bytes(file, &(1 << 30..1 << 40)).unwrap().0, 0);
         let (bytes, by) = resident_bytes(file, &(0..1 << 40)).unwrap();
         assert!(bytes <= 100_000, "{bytes}");
-        if by == By::CacheStat && bytes == 0 {
+        if by == ResidencySource::CacheStat && bytes == 0 {
             return; // overlay
         }
         assert_eq!(bytes, 100_000);
         assert_eq!(resident_bytes(file, &(100..5000)).unwrap().0, 4900);
-        drop_file(file).unwrap();
+        drop_file_pages(file).unwrap();
         assert!(resident_bytes(file, &(0..100_000)).unwrap().0 <= 100_000);
     }
 
     #[test]
-    fn where_the_page_cache_tells_nothing_there_is_a_reason() {
+    fn unavailable_residency_has_a_reason() {
         for fs_type in ["tmpfs", "overlay", "zfs"] {
-            assert!(untold(fs_type).unwrap().contains(fs_type));
+            assert!(unavailable_reason(fs_type).unwrap().contains(fs_type));
         }
         for fs_type in ["ext4", "xfs", "btrfs", "nfs4", "lustre"] {
-            assert_eq!(untold(fs_type), None);
+            assert_eq!(unavailable_reason(fs_type), None);
         }
     }
 }

@@ -12,19 +12,19 @@ use nix::sys::statvfs::{statvfs, Statvfs};
 use procfs::process::MountInfo;
 
 use beff_host::device;
-use beff_host::mount::{mount_point, mount_under, source};
+use beff_host::mount::{find_mount, mount_point, mount_source};
 
-use super::keeper::{keeper, Keeper};
+use super::backing_store::{backing_store, BackingStore};
 use super::SystemError;
 use crate::frame::records::StorageRecord;
 
-/// True if files of this file system type live in memory.
+/// True if files of this file-system type are in memory.
 #[must_use]
 pub fn is_in_memory(fs_type: &str) -> bool {
-    keeper(fs_type) == Keeper::Memory
+    backing_store(fs_type) == BackingStore::Memory
 }
 
-/// Finds out what is under the existing directory `path`.
+/// Examines the file system of the existing directory `path`.
 ///
 /// # Errors
 /// If the path does not exist or cannot be reached, or /proc/self/mountinfo does not show its mount.
@@ -36,45 +36,45 @@ pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
         next_step: "Give an existing directory that every rank can reach with --path.",
     };
     let canonical = path.canonicalize().map_err(|error| failed(error.to_string()))?;
-    // Looked at and not opened: to open a FIFO waits for somebody else, to open a device may do things.
-    if let Some(kind) = other_than_directory(&canonical).map_err(|error| failed(error.to_string()))? {
+    // Examined without opening: to open a FIFO blocks, to open a device may have side effects.
+    if let Some(kind) = non_directory_kind(&canonical).map_err(|error| failed(error.to_string()))? {
         return Err(failed(format!("Not a directory: it is {kind}")));
     }
     let align = probe_align(&canonical);
-    let (mount, mounts) = mount_under(&canonical).map_err(|cause| no_mounts(path, cause))?;
+    let (mount, mounts) = find_mount(&canonical).map_err(|cause| mountinfo_error(path, cause))?;
     let space = statvfs(&canonical).map_err(|error| failed(format!("statvfs: {error}")))?;
     Ok(StorageRecord {
         path: canonical.display().to_string(),
         mount_point: mount_point(&mount).display().to_string(),
-        source: source(&mount).map_or_else(|| "none".into(), |source| source.display().to_string()),
-        mount_options: options(&mount),
-        device: device::device_of(&mount, &mounts),
-        total_bytes: bytes(&space, space.blocks()),
-        free_bytes: bytes(&space, space.blocks_available()),
+        source: mount_source(&mount).map_or_else(|| "none".into(), |source| source.display().to_string()),
+        mount_options: mount_options(&mount),
+        device: device::describe_device(&mount, &mounts),
+        total_bytes: block_bytes(&space, space.blocks()),
+        free_bytes: block_bytes(&space, space.blocks_available()),
         direct_offset_align_bytes: align.map(|(offset, _)| offset),
         direct_memory_align_bytes: align.map(|(_, memory)| memory),
         fs_type: mount.fs_type,
     })
 }
 
-/// The path is there, as was seen before: what is missing is /proc.
-fn no_mounts(path: &Path, cause: String) -> SystemError {
+/// Error for a missing /proc; the path itself exists.
+fn mountinfo_error(path: &Path, cause: String) -> SystemError {
     SystemError {
         operation: "find the file system of",
         subject: path.display().to_string(),
         cause: format!("/proc/self/mountinfo: {cause}"),
-        next_step: "Mount /proc (a container may hide it): what a result rests on is read there.",
+        next_step: "Mount /proc (a container may hide it): facts of a result are read there.",
     }
 }
 
-/// True if the file system does not tell its space: ramfs has no limit, some servers no answer.
+/// True if the file system does not report its space, as ramfs, which has no limit, and some servers.
 #[must_use]
-pub fn is_space_untold(storage: &StorageRecord) -> bool {
-    storage.total_bytes == 0 && keeper(&storage.fs_type) != Keeper::Unknown
+pub fn is_space_unknown(storage: &StorageRecord) -> bool {
+    storage.total_bytes == 0 && backing_store(&storage.fs_type) != BackingStore::Unknown
 }
 
-/// What stands there instead of a directory; it is not opened.
-fn other_than_directory(path: &Path) -> io::Result<Option<&'static str>> {
+/// Kind of a path that is not a directory; it is not opened.
+fn non_directory_kind(path: &Path) -> io::Result<Option<&'static str>> {
     let kind = path.metadata()?.file_type();
     let kinds = [
         (kind.is_file(), "a file"),
@@ -87,8 +87,8 @@ fn other_than_directory(path: &Path) -> io::Result<Option<&'static str>> {
     Ok((!kind.is_dir()).then_some(other))
 }
 
-/// (offset, memory) alignment of direct I/O on files of the directory; None if unknown. STATX_DIOALIGN is answered for
-/// regular files only, so a file without a name is asked.
+/// (offset, memory) alignment of direct I/O on files of the directory; None if unknown. STATX_DIOALIGN is reported for regular files
+/// only, so an unnamed file is queried.
 fn probe_align(directory: &Path) -> Option<(u64, u64)> {
     let file = OpenOptions::new().write(true).custom_flags(OFlag::O_TMPFILE.bits()).open(directory).ok()?;
     let align = statx::direct_align(&file).ok()??;
@@ -98,26 +98,26 @@ fn probe_align(directory: &Path) -> Option<(u64, u64)> {
 /// Type of the file system an existing directory is on.
 ///
 /// # Errors
-/// If the directory or its mount cannot be reached, in words.
+/// A message if the directory or its mount cannot be reached.
 pub fn fs_type(directory: &Path) -> Result<String, String> {
-    Ok(mount_under(directory)?.0.fs_type)
+    Ok(find_mount(directory)?.0.fs_type)
 }
 
 /// Bytes free for this user in the file system of `path` (f_bavail x f_frsize of statvfs(3)).
 ///
 /// # Errors
-/// What the kernel says.
+/// Errors of statvfs(3).
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let space = statvfs(path)?;
-    Ok(bytes(&space, space.blocks_available()))
+    Ok(block_bytes(&space, space.blocks_available()))
 }
 
-fn bytes(space: &Statvfs, blocks: nix::libc::fsblkcnt_t) -> u64 {
+fn block_bytes(space: &Statvfs, blocks: nix::libc::fsblkcnt_t) -> u64 {
     blocks.saturating_mul(space.fragment_size())
 }
 
-fn options(mount: &MountInfo) -> String {
-    // Those of the mount win over those of the file system: a bind mount may be read-only on a writable file system.
+fn mount_options(mount: &MountInfo) -> String {
+    // Options of the mount override those of the file system: a bind mount may be read-only on a writable file system.
     let mut all: BTreeMap<&str, Option<&str>> = BTreeMap::new();
     let own = &mount.mount_options;
     for (key, value) in mount.super_options.iter().chain(own) {
@@ -141,7 +141,7 @@ mod tests {
     fn options_are_sorted_and_the_mount_wins() {
         let text = "1 0 8:1 / / ro,relatime - ext4 /dev/sda1 rw,discard,stripe=32\n";
         let mounts = MountInfos::from_buf_read(text.as_bytes()).unwrap();
-        assert_eq!(options(&mounts.0[0]), "discard,relatime,ro,stripe=32");
+        assert_eq!(mount_options(&mounts.0[0]), "discard,relatime,ro,stripe=32");
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn without_proc_the_path_is_not_to_blame() {
-        let error = no_mounts(Path::new("/scratch"), "No such file or directory".into()).to_string();
+        let error = mountinfo_error(Path::new("/scratch"), "No such file or directory".into()).to_string();
         assert!(error.contains("/proc/self/mountinfo") && error.contains("Mount /proc"), "{error}");
         assert!(!error.contains("--path"), "{error}");
     }
@@ -178,9 +178,9 @@ mod tests {
             free_bytes: 0,
             ..crate::frame::records::fixture::storage()
         };
-        assert!(is_space_untold(&of("ramfs", 0)) && is_space_untold(&of("fuse.sshfs", 0)));
-        assert!(!is_space_untold(&of("ext4", 1 << 30)), "full");
-        assert!(!is_space_untold(&of("proc", 0)), "no place for files");
+        assert!(is_space_unknown(&of("ramfs", 0)) && is_space_unknown(&of("fuse.sshfs", 0)));
+        assert!(!is_space_unknown(&of("ext4", 1 << 30)), "full");
+        assert!(!is_space_unknown(&of("proc", 0)), "no place for files");
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
         let places = ["fifo", "link", "socket", "file"].map(|name| dir.path().join(name));
         let places = places.iter().map(std::path::PathBuf::as_path).chain([Path::new("/dev/null")]);
         for (path, kind) in places.zip(["a FIFO", "a FIFO", "a socket", "a file", "a character device"]) {
-            // A FIFO that were opened would wait here for ever.
+            // To open a FIFO would block here forever.
             let error = storage_record(path).unwrap_err().to_string();
             assert!(error.contains("Not a directory") && error.contains(kind), "{error}");
         }

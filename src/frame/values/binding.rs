@@ -1,20 +1,19 @@
-//! Which ranks may be moved by the kernel inside the clock, from where they were allowed to run.
+//! Ranks that the kernel may migrate during timed intervals, from their CPU affinity.
 
 use std::collections::BTreeMap;
 
-use crate::frame::records::{kinds, BindState, Machine, Placement, Warning};
+use crate::frame::records::{kinds, BindState, MachineRecord, Placement, Warning};
 use crate::frame::units::count;
 
-/// CPUs that two hardware threads of one core are.
-const CPUS_OF_A_CORE: u64 = 2;
+const THREADS_PER_CORE: u64 = 2;
 
-/// A rank, its cores, and its CPUs as first and last of ranges.
-type Bound = (usize, Option<u64>, Vec<(u64, u64)>);
+/// A rank, its number of cores, and its CPUs as ranges (first, last).
+type RankAffinity = (usize, Option<u64>, Vec<(u64, u64)>);
 
-/// Ranks that share their host and may run on several cores; those of a host with fewer CPUs than ranks are told of by another warning.
-/// A rank alone on its host is in no other one's way. None as well where nothing is recorded.
+/// Warns of ranks that share their host and may run on several cores; a host with fewer CPUs than ranks has another warning. A single
+/// rank on its host competes with no other. None as well if no binding is recorded.
 #[must_use]
-pub fn in_each_others_way(machine: &Machine) -> Option<Warning> {
+pub fn shared_host_warning(machine: &MachineRecord) -> Option<Warning> {
     let binding = machine.binding.as_ref()?;
     let mut placed: Vec<(u64, Placement)> = Vec::new();
     for (host, of_host) in (0..).zip(&binding.hosts) {
@@ -23,122 +22,130 @@ pub fn in_each_others_way(machine: &Machine) -> Option<Warning> {
     }
     placed.sort_by_key(|(rank, _)| *rank);
     let placement: Vec<Placement> = placed.into_iter().map(|(_, place)| place).collect();
-    let has_company = |place: &Placement| machine.hosts.get(index(place.host)).is_some_and(|host| host.ranks > 1);
-    of_ranks(machine, &placement, loose_ranks(&placement).into_iter().filter(|rank| has_company(&placement[*rank])))
+    let has_company = |place: &Placement| machine.hosts.get(host_index(place.host)).is_some_and(|host| host.ranks > 1);
+    unbound_warning(
+        machine,
+        &placement,
+        unbound_ranks(&placement).into_iter().filter(|rank| has_company(&placement[*rank])),
+    )
 }
 
-/// Ranks that may run on several cores, of all hosts that have a CPU for each of theirs: a message between hosts is in the way of a
-/// rank that moves, too.
+/// Warns of ranks that may run on several cores, on all hosts with a CPU for each rank: migration also affects messages between hosts.
 #[must_use]
-pub fn not_bound(machine: &Machine, placement: &[Placement]) -> Option<Warning> {
-    of_ranks(machine, placement, loose_ranks(placement))
+pub fn message_warning(machine: &MachineRecord, placement: &[Placement]) -> Option<Warning> {
+    unbound_warning(machine, placement, unbound_ranks(placement))
 }
 
-fn index(host: u64) -> usize {
+fn host_index(host: u64) -> usize {
     usize::try_from(host).unwrap_or(usize::MAX)
 }
 
-fn state_of(machine: &Machine, place: &Placement) -> Option<BindState> {
-    Some(machine.binding.as_ref()?.hosts.get(index(place.host))?.state.clone())
+fn bind_state(machine: &MachineRecord, place: &Placement) -> Option<BindState> {
+    Some(machine.binding.as_ref()?.hosts.get(host_index(place.host))?.state.clone())
 }
 
-fn of_ranks(machine: &Machine, placement: &[Placement], loose: impl IntoIterator<Item = usize>) -> Option<Warning> {
-    let has_room = |rank: &usize| !matches!(state_of(machine, &placement[*rank]), Some(BindState::TooFewCpus { .. }));
-    let loose: Vec<usize> = loose.into_iter().filter(has_room).collect();
+fn unbound_warning(
+    machine: &MachineRecord,
+    placement: &[Placement],
+    loose: impl IntoIterator<Item = usize>,
+) -> Option<Warning> {
+    let has_enough_cpus =
+        |rank: &usize| !matches!(bind_state(machine, &placement[*rank]), Some(BindState::TooFewCpus { .. }));
+    let loose: Vec<usize> = loose.into_iter().filter(has_enough_cpus).collect();
     let rank = *loose.first()?;
     let first = &placement[rank];
     let ranks = loose.len() as u64;
     let all = count(ranks, "rank");
     let which = if ranks == 1 { String::new() } else { format!(" ({all} in all)") };
-    let host = machine.hosts.get(index(first.host)).map_or("", |host| host.name.as_str());
-    let (cpus, state) = (&first.cpus, state_of(machine, first));
-    let why = state.as_ref().map_or_else(String::new, because);
-    let warning = kinds::NOT_BOUND.warning().figure("ranks", ranks).figure("rank", rank).figure("cpus", cpus);
-    let warning = warning.figure("host", host).figure("state", &state).next(remedy(state.as_ref()));
-    Some(warning.told(
+    let host = machine.hosts.get(host_index(first.host)).map_or("", |host| host.name.as_str());
+    let (cpus, state) = (&first.cpus, bind_state(machine, first));
+    let why = state.as_ref().map_or_else(String::new, unbound_reason);
+    let warning =
+        kinds::NOT_BOUND.warning().with_figure("ranks", ranks).with_figure("rank", rank).with_figure("cpus", cpus);
+    let warning = warning.with_figure("host", host).with_figure("state", &state).with_next_step(remedy(state.as_ref()));
+    Some(warning.with_text(
         format!("{all} not bound to a core"),
         format!(
-            "Rank {rank}{which} is not bound to a core: it may run on CPUs {cpus} of host {host}, and the kernel may move it inside the \
-             clock{why}."
+            "Rank {rank}{which} is not bound to a core: it may run on CPUs {cpus} of host {host}, and the kernel may migrate it during \
+             measurements{why}."
         ),
     ))
 }
 
-/// Behind the sentence that a rank is not bound: why.
-pub(crate) fn because(state: &BindState) -> String {
+/// Why a rank is not bound, as the end of the sentence.
+pub(crate) fn unbound_reason(state: &BindState) -> String {
     match state {
         BindState::Before => "; the launcher gave it several cores".into(),
         BindState::Program => String::new(),
-        BindState::NotAsked => "; --bind none leaves it there".into(),
-        BindState::Alone => "; it is alone on its host, where --bind auto binds nobody".into(),
+        BindState::NotAsked => "; --bind none does not bind it".into(),
+        BindState::Alone => "; it is alone on its host, where --bind auto does not bind".into(),
         BindState::TooFewCpus { ranks, cpus } => {
             format!("; {} have {}", count(*ranks, "rank"), count(*cpus, "CPU"))
         }
         BindState::Neighbours { first, .. } => format!(
-            "; other programs are bound to CPUs that the ranks would need (process {}, {}, CPUs {})",
+            "; other processes are bound to CPUs that the ranks need (process {}, {}, CPUs {})",
             first.process, first.program, first.cpus
         ),
-        BindState::Busy { others_percent } => {
+        BindState::Busy { other_process_percent: others_percent } => {
             format!(
-                "; others used {} CPUs before the start, and a bound rank would wait for them",
-                of_cpus(*others_percent)
+                "; other processes used {} CPUs before the start, and a bound rank would wait for them",
+                cpu_usage(*others_percent)
             )
         }
         BindState::Refused { message } => format!("; {message}"),
     }
 }
 
-/// What to do about a rank that is not bound.
 pub(crate) fn remedy(state: Option<&BindState>) -> &'static str {
     match state {
-        Some(BindState::NotAsked) => "Leave --bind none out, or bind each rank to a core: with Open MPI --bind-to core, with MPICH -bind-to core.",
-        Some(BindState::Before) => "--bind core binds each rank to one of its CPUs; or let the launcher do it: with Open MPI --bind-to core, with MPICH -bind-to core.",
+        Some(BindState::NotAsked) => "Omit --bind none, or bind each rank to a core: with Open MPI --bind-to core, with MPICH -bind-to core.",
+        Some(BindState::Before) => "--bind core binds each rank to one of its CPUs; or use the launcher: with Open MPI --bind-to core, with MPICH -bind-to core.",
         Some(BindState::Alone) => "--bind core binds it to a CPU.",
         Some(BindState::Neighbours { .. }) => {
-            "Give each run CPUs of its own (a cpuset, taskset, numactl), or wait for the other program. --bind core binds the ranks beside it."
+            "Use separate CPUs for each run (a cpuset, taskset, numactl), or wait for the other process. --bind core binds the ranks nevertheless."
         }
         Some(BindState::Busy { .. }) => {
-            "Measure on a machine that nobody else uses. --bind core binds the ranks whatever others do."
+            "Measure on an exclusive machine. --bind core binds the ranks nevertheless."
         }
         _ => kinds::NOT_BOUND.next_step,
     }
 }
 
-/// A use of CPUs, in percent of one.
+/// Formats a CPU usage, given in percent of one CPU, as a number of CPUs.
 #[must_use]
-pub fn of_cpus(percent: u64) -> String {
+pub fn cpu_usage(percent: u64) -> String {
     format!("{:.1}", percent as f64 / 100.0)
 }
 
-/// The ranks that are not bound to a core, ascending: they may run on several cores. Where cores are not known: on several CPUs, and they
-/// share one of them with another rank, or have a whole host for themselves that is more than one core.
+/// Ranks that may run on several cores, ascending. Where cores are unknown: ranks that may run on several CPUs and share one of them with
+/// another rank, or that are alone on a host with more than one core.
 #[must_use]
-pub fn loose_ranks(placement: &[Placement]) -> Vec<usize> {
-    // Host by host: all pairs of ranks of a large machine would be too many.
-    let mut of_host: BTreeMap<u64, Vec<Bound>> = BTreeMap::new();
+pub fn unbound_ranks(placement: &[Placement]) -> Vec<usize> {
+    // Per host: the number of all pairs of ranks of a large machine would be too large.
+    let mut of_host: BTreeMap<u64, Vec<RankAffinity>> = BTreeMap::new();
     for (rank, place) in placement.iter().enumerate() {
-        of_host.entry(place.host).or_default().push((rank, place.cores, ranges(&place.cpus)));
+        of_host.entry(place.host).or_default().push((rank, place.cores, parse_cpu_ranges(&place.cpus)));
     }
-    let mut loose: Vec<usize> = of_host.values().flat_map(|ranks| loose_of_host(ranks)).collect();
+    let mut loose: Vec<usize> = of_host.values().flat_map(|ranks| unbound_ranks_of_host(ranks)).collect();
     loose.sort_unstable();
     loose
 }
 
-fn loose_of_host(ranks: &[Bound]) -> Vec<usize> {
-    let is_loose = |(rank, cores, cpus): &&Bound| {
+fn unbound_ranks_of_host(ranks: &[RankAffinity]) -> Vec<usize> {
+    let is_loose = |(rank, cores, cpus): &&RankAffinity| {
         if let Some(cores) = cores {
             return *cores > 1;
         }
         let number =
             cpus.iter().map(|(first, last)| last.saturating_sub(*first).saturating_add(1)).fold(0, u64::saturating_add);
         let shares = || ranks.iter().any(|(other, _, theirs)| other != rank && overlap(cpus, theirs));
-        number > 1 && (shares() || (ranks.len() == 1 && number > CPUS_OF_A_CORE))
+        number > 1 && (shares() || (ranks.len() == 1 && number > THREADS_PER_CORE))
     };
     ranks.iter().filter(is_loose).map(|(rank, ..)| *rank).collect()
 }
 
-/// `0-3,8` as pairs of first and last; what cannot be read is left out.
-fn ranges(list: &str) -> Vec<(u64, u64)> {
+/// Parses `0-3,8` into pairs of first and last; invalid parts are omitted.
+fn parse_cpu_ranges(list: &str) -> Vec<(u64, u64)> {
     let pair = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
@@ -155,8 +162,8 @@ mod tests {
     use super::*;
     use crate::frame::records::fixture::{host, machine};
 
-    /// Two hosts with two ranks each, as their first host is said to have been treated.
-    fn warned(cpus: [&str; 4], cores: [u64; 4], state: BindState) -> Option<(u64, u64, Option<BindState>)> {
+    /// Two hosts with two ranks each; `state` is that of the first.
+    fn warned_ranks(cpus: [&str; 4], cores: [u64; 4], state: BindState) -> Option<(u64, u64, Option<BindState>)> {
         let mut machine = machine(vec![host("a", 2), host("b", 2)], &[]);
         let hosts = &mut machine.binding.as_mut().unwrap().hosts;
         hosts[0].state = state;
@@ -164,7 +171,7 @@ mod tests {
         for (rank, (cpus, cores)) in ranks.zip(cpus.into_iter().zip(cores)) {
             (rank.cpus, rank.cores) = (cpus.into(), Some(cores));
         }
-        in_each_others_way(&machine).map(|warning| {
+        shared_host_warning(&machine).map(|warning| {
             let of = |name: &str| warning.figures[name].clone();
             let number = |name: &str| of(name).as_u64().unwrap();
             (number("ranks"), number("rank"), serde_json::from_value(of("state")).unwrap())
@@ -173,39 +180,39 @@ mod tests {
 
     #[test]
     fn ranks_on_one_core_each_are_bound() {
-        assert_eq!(warned(["0", "1", "0,8", "1"], [1; 4], BindState::Program), None);
-        let all = warned(["0-1", "0-1", "0", "1"], [2, 2, 1, 1], BindState::NotAsked);
+        assert_eq!(warned_ranks(["0", "1", "0,8", "1"], [1; 4], BindState::Program), None);
+        let all = warned_ranks(["0-1", "0-1", "0", "1"], [2, 2, 1, 1], BindState::NotAsked);
         assert_eq!(all, Some((2, 0, Some(BindState::NotAsked))));
         // The other host has its own state.
-        let other = warned(["0", "1", "0-3", "4-7"], [1, 1, 4, 4], BindState::Program);
+        let other = warned_ranks(["0", "1", "0-3", "4-7"], [1, 1, 4, 4], BindState::Program);
         assert_eq!(other, Some((2, 2, Some(BindState::Before))));
     }
 
     #[test]
-    fn a_list_of_all_numbers_is_loose_and_no_panic() {
+    fn a_list_of_all_numbers_is_unbound_and_no_panic() {
         let all = Placement { host: 0, cpus: "0-18446744073709551615".into(), cores: None };
-        assert_eq!(loose_ranks(&[all.clone(), all]), [0, 1]);
+        assert_eq!(unbound_ranks(&[all.clone(), all]), [0, 1]);
     }
 
     #[test]
-    fn a_crowded_host_has_a_warning_of_its_own() {
+    fn an_oversubscribed_host_has_its_own_warning() {
         let crowded = BindState::TooFewCpus { ranks: 2, cpus: 1 };
-        assert_eq!(warned(["0-1", "0-1", "0", "1"], [2, 2, 1, 1], crowded), None);
+        assert_eq!(warned_ranks(["0-1", "0-1", "0", "1"], [2, 2, 1, 1], crowded), None);
     }
 
     #[test]
-    fn a_rank_alone_is_in_nobodys_way_but_counts_for_messages() {
+    fn a_single_rank_is_warned_about_only_for_messages() {
         let mut alone = machine(vec![host("a", 1)], &[]);
         let of_host = &mut alone.binding.as_mut().unwrap().hosts[0];
         of_host.state = BindState::Alone;
         (of_host.ranks[0].cpus, of_host.ranks[0].cores) = ("0-7".into(), Some(8));
-        assert_eq!(in_each_others_way(&alone), None);
+        assert_eq!(shared_host_warning(&alone), None);
         let placement = [Placement { host: 0, cpus: "0-7".into(), cores: Some(8) }];
-        let found = not_bound(&alone, &placement).unwrap();
-        assert!(found.cause.ends_with("binds nobody.") && found.next_step == "--bind core binds it to a CPU.");
+        let found = message_warning(&alone, &placement).unwrap();
+        assert!(found.cause.ends_with("does not bind.") && found.next_step == "--bind core binds it to a CPU.");
         alone.binding = None;
-        assert_eq!(in_each_others_way(&alone), None);
-        let found = not_bound(&alone, &placement).unwrap();
-        assert!(found.figures["state"].is_null() && found.cause.ends_with("inside the clock."));
+        assert_eq!(shared_host_warning(&alone), None);
+        let found = message_warning(&alone, &placement).unwrap();
+        assert!(found.figures["state"].is_null() && found.cause.ends_with("during measurements."));
     }
 }

@@ -1,45 +1,45 @@
-//! What a result offers to a comparison: facts of its set-up and definition, and named quantities. Each benchmark makes its own.
+//! Data of a result for comparisons: facts of its set-up and definition, and named quantities. Each benchmark provides its own.
 
 use serde::Serialize;
 
-/// Factor by which a value measured once with direct I/O may differ from run to run.
+/// Run-to-run variation of a value measured once with direct I/O, as a factor.
 pub const NOISE_DIRECT: f64 = 1.14;
 
 /// The same through the page cache.
 pub const NOISE_CACHED: f64 = 2.0;
 
-/// What it means that a fact differs.
+/// Meaning of a differing fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Something that one may compare on purpose: another library, kernel, hint, file system, host.
+pub enum FactKind {
+    /// May be compared on purpose: another library, kernel, hint, file system, host.
     SetUp,
-    /// Something that says what is measured: with another one the values are not comparable.
+    /// Defines what is measured: if it differs, the values are not comparable.
     Definition,
 }
 
 /// One fact of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fact {
-    /// What.
+    /// Name.
     pub name: String,
-    /// As it was.
+    /// Value in this run.
     pub value: String,
-    /// What another value means.
-    pub kind: Kind,
+    /// Meaning of a difference.
+    pub kind: FactKind,
 }
 
 impl Fact {
     /// A fact.
-    pub fn new(kind: Kind, name: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn new(kind: FactKind, name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: value.into(), kind }
     }
 }
 
-/// How much a quantity stands for. Those of one level are tested together.
+/// Aggregation level of a quantity. Quantities of one level are tested together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum QuantityLevel {
     /// The value of a benchmark.
     Value,
     /// A mean or total: a cell of a small table.
@@ -48,9 +48,9 @@ pub enum Level {
     Detail,
 }
 
-/// What is measured.
+/// Unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Unit {
+pub enum QuantityUnit {
     /// 1e6 bytes per second; more is better.
     #[serde(rename = "MB/s")]
     MegabytesPerSecond,
@@ -59,8 +59,8 @@ pub enum Unit {
     Microseconds,
 }
 
-impl Unit {
-    /// As it is printed.
+impl QuantityUnit {
+    /// Printed name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl Unit {
         }
     }
 
-    /// Natural logarithm of the speed that a value is: larger is faster. None for what has none.
+    /// Natural logarithm of the speed that corresponds to a value: larger is faster. None if it is undefined.
     #[must_use]
     pub fn log_speed(self, value: f64) -> Option<f64> {
         let log = Some(value).filter(|v| v.is_finite() && *v > 0.0).map(f64::ln);
@@ -80,49 +80,55 @@ impl Unit {
     }
 }
 
-/// What the records tell beside a number: what may have made it change.
+/// Circumstances of a quantity that may explain a change.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct MeasurementContext {
     /// Parts of the time and their shares, 0 to 1.
     pub shares: Vec<(&'static str, f64)>,
-    /// Share of a read that came from memory, 0 to 1; None: not known, or no read.
+    /// Share of cached bytes of a read, 0 to 1; None if unknown or not a read.
     pub cache_share: Option<f64>,
-    /// It rests on few calls or few bytes.
+    /// The quantity is based on few calls or few bytes.
     pub few_calls: bool,
-    /// Others had a share of the CPUs.
-    pub busy: bool,
-    /// The calls, the hints in force and the like, by name.
+    /// Disturbed by interference.
+    pub has_interference: bool,
+    /// Calls, hints in force and similar facts, by name.
     pub facts: Vec<(String, String)>,
 }
 
 /// One number of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
-    /// How much it stands for.
-    pub level: Level,
-    /// Backend; empty: of none.
+    /// Aggregation level.
+    pub level: QuantityLevel,
+    /// Backend; empty if there is none.
     pub backend: String,
-    /// Ranks of the partition; 0: not one of several.
+    /// Ranks of the partition; 0 if there is only one partition.
     pub ranks: u64,
-    /// Its name, or the row of the table it belongs to.
+    /// Name, or row of its table.
     pub row: String,
-    /// The column; empty at level value.
+    /// Column of its table; empty at level value.
     pub column: String,
-    /// What it is measured in.
-    pub unit: Unit,
+    /// Unit.
+    pub unit: QuantityUnit,
     /// The number.
     pub value: f64,
-    /// The same by each round within the run; empty: there were none.
+    /// Values of the rounds within the run; may be empty.
     pub rounds: Vec<f64>,
-    /// Factor by which it may differ from run to run, 1 or more.
+    /// Run-to-run variation as a factor, 1 or more.
     pub noise: f64,
-    /// What the records tell.
-    pub told: Told,
+    /// Circumstances of the measurement.
+    pub context: MeasurementContext,
 }
 
 impl Quantity {
-    /// A number of which nothing else is told.
-    pub fn new(level: Level, row: impl Into<String>, column: impl Into<String>, unit: Unit, value: f64) -> Self {
+    /// Creates a quantity without further information.
+    pub fn new(
+        level: QuantityLevel,
+        row: impl Into<String>,
+        column: impl Into<String>,
+        unit: QuantityUnit,
+        value: f64,
+    ) -> Self {
         Self {
             level,
             backend: String::new(),
@@ -133,46 +139,46 @@ impl Quantity {
             value,
             rounds: Vec::new(),
             noise: NOISE_CACHED,
-            told: Told::default(),
+            context: MeasurementContext::default(),
         }
     }
 
-    /// Through this backend on a partition of so many ranks.
+    /// Sets backend and number of ranks.
     #[must_use]
-    pub fn of(mut self, backend: &str, ranks: u64) -> Self {
+    pub fn with_backend(mut self, backend: &str, ranks: u64) -> Self {
         backend.clone_into(&mut self.backend);
         self.ranks = ranks;
         self
     }
 
-    /// Of a run whose value differs by this factor from run to run.
+    /// Sets the noise from the run-to-run variation of the value.
     #[must_use]
-    pub fn noisy(mut self, factor: f64) -> Self {
-        self.noise = noise_at(self.level, factor);
+    pub fn with_noise(mut self, factor: f64) -> Self {
+        self.noise = noise_for_level(self.level, factor);
         self
     }
 }
 
-/// The noise of a number where that of the value is `factor`. Of some means the farthest is farther off than one value is, of
-/// hundreds of single lines, each of which rests on less, much farther: the square, and the square of that.
-pub(super) fn noise_at(level: Level, factor: f64) -> f64 {
+/// The noise of a quantity where that of the value is `factor`. The largest deviation of several means exceeds that of one value, that of
+/// hundreds of single lines, each based on less data, even more: the square, and the fourth power.
+pub(super) fn noise_for_level(level: QuantityLevel, factor: f64) -> f64 {
     match level {
-        Level::Value => factor,
-        Level::Group => factor.powi(2),
-        Level::Detail => factor.powi(4),
+        QuantityLevel::Value => factor,
+        QuantityLevel::Group => factor.powi(2),
+        QuantityLevel::Detail => factor.powi(4),
     }
 }
 
-/// What one run offers.
+/// Data of one run for comparisons.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparable {
-    /// Tells it from other runs.
+pub struct ComparableRun {
+    /// Identifies the run.
     pub identity: String,
     /// Its start, UTC, RFC 3339.
     pub started_utc: String,
-    /// What must be known before its numbers are used: it was interrupted, data was wrong.
+    /// Problems to be known before its numbers are used: interruption, wrong data.
     pub troubles: Vec<String>,
-    /// True if data was not what was written or sent.
+    /// True if data differed from what was written or sent.
     pub is_corrupt: bool,
     /// Facts.
     pub facts: Vec<Fact>,

@@ -3,14 +3,15 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
-use crate::frame::values::comparable::{Unit, NOISE_CACHED, NOISE_DIRECT};
+use crate::frame::values::comparable::{QuantityUnit, NOISE_CACHED, NOISE_DIRECT};
 
-/// A run with these numbers of level detail, each of which is a speed.
-fn run(values: &[f64]) -> Comparable {
+/// A run with these speeds at level detail.
+fn run(values: &[f64]) -> ComparableRun {
     let quantity = |(n, value): (usize, &f64)| {
-        Quantity::new(Level::Detail, format!("line {n}"), "", Unit::MegabytesPerSecond, *value).noisy(NOISE_CACHED)
+        Quantity::new(QuantityLevel::Detail, format!("line {n}"), "", QuantityUnit::MegabytesPerSecond, *value)
+            .with_noise(NOISE_CACHED)
     };
-    Comparable {
+    ComparableRun {
         identity: String::new(),
         started_utc: "2025-01-31T12:00:00Z".into(),
         troubles: Vec::new(),
@@ -20,13 +21,16 @@ fn run(values: &[f64]) -> Comparable {
     }
 }
 
-fn with_value(values: &[f64], level: Level, noise: f64) -> Vec<Comparable> {
-    let quantity =
-        |value: &f64| Quantity { level, noise, ..Quantity::new(level, "value", "", Unit::MegabytesPerSecond, *value) };
-    values.iter().map(|value| Comparable { quantities: vec![quantity(value)], ..run(&[]) }).collect()
+fn with_value(values: &[f64], level: QuantityLevel, noise: f64) -> Vec<ComparableRun> {
+    let quantity = |value: &f64| Quantity {
+        level,
+        noise,
+        ..Quantity::new(level, "value", "", QuantityUnit::MegabytesPerSecond, *value)
+    };
+    values.iter().map(|value| ComparableRun { quantities: vec![quantity(value)], ..run(&[]) }).collect()
 }
 
-fn only(a: &[Comparable], b: &[Comparable]) -> Compared {
+fn compare_single_quantity(a: &[ComparableRun], b: &[ComparableRun]) -> ComparedQuantity {
     compare([a, b], None, 1).compared.swap_remove(0)
 }
 
@@ -44,9 +48,9 @@ impl Normal {
     }
 }
 
-/// Patterns of one run as they are on a real machine: each has a speed of its own, a run drifts as a whole, and each pattern has noise,
-/// some of them much more than others.
-fn realistic(random: &mut Normal, drift: f64, speed: impl Fn(usize) -> f64) -> Comparable {
+/// Patterns of one run as on a real machine: each has its own speed, a run drifts as a whole, and each pattern has noise, some much more
+/// than others.
+fn realistic(random: &mut Normal, drift: f64, speed: impl Fn(usize) -> f64) -> ComparableRun {
     let of_run = drift * random.next();
     let values: Vec<f64> = (0..108)
         .map(|n| {
@@ -55,21 +59,28 @@ fn realistic(random: &mut Normal, drift: f64, speed: impl Fn(usize) -> f64) -> C
         })
         .collect();
     let logs = values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64;
-    let mut made = run(&values);
-    made.quantities.push(Quantity::new(Level::Value, "value", "", Unit::MegabytesPerSecond, logs.exp()));
+    let mut result = run(&values);
+    result.quantities.push(Quantity::new(
+        QuantityLevel::Value,
+        "value",
+        "",
+        QuantityUnit::MegabytesPerSecond,
+        logs.exp(),
+    ));
     let types = values.chunks(7).enumerate().map(|(n, own)| {
         let mean = own.iter().sum::<f64>() / own.len() as f64;
-        Quantity::new(Level::Group, "mean", format!("type {n}"), Unit::MegabytesPerSecond, mean).noisy(NOISE_CACHED)
+        Quantity::new(QuantityLevel::Group, "mean", format!("type {n}"), QuantityUnit::MegabytesPerSecond, mean)
+            .with_noise(NOISE_CACHED)
     });
-    made.quantities.extend(types);
-    made
+    result.quantities.extend(types);
+    result
 }
 
-fn side(random: &mut Normal, runs: usize, drift: f64, speed: impl Fn(usize) -> f64 + Copy) -> Vec<Comparable> {
+fn side(random: &mut Normal, runs: usize, drift: f64, speed: impl Fn(usize) -> f64 + Copy) -> Vec<ComparableRun> {
     (0..runs).map(|_| realistic(random, drift, speed)).collect()
 }
 
-/// How many of 20 comparisons of equal runs call anything different.
+/// Number of 20 comparisons of equal runs in which anything is called different.
 fn called_different(seed: u64, runs: [usize; 2], drift: f64) -> usize {
     let mut random = Normal(Pcg64Mcg::seed_from_u64(seed));
     let is_called = |_: &usize| {
@@ -79,7 +90,7 @@ fn called_different(seed: u64, runs: [usize; 2], drift: f64) -> usize {
     (0..20).filter(is_called).count()
 }
 
-/// 20 pairs of equal sides, drawn three times over for each number of runs.
+/// 20 pairs of equal sides, drawn three times for each number of runs.
 #[test]
 fn of_twenty_pairs_of_equal_runs_at_most_one_is_called_different() {
     let mut all = Vec::new();
@@ -88,27 +99,27 @@ fn of_twenty_pairs_of_equal_runs_at_most_one_is_called_different() {
         println!("{runs:?} runs, drift {drift}: of 20 pairs called different {called:?}");
         all.extend(called);
     }
-    // One of a hundred pairs is expected to: of 18 times 20 pairs 4, and hardly a time in which there are two.
+    // Expected is one of a hundred pairs: 4 of 18 times 20 pairs, and hardly ever two of 20.
     assert!(all.iter().filter(|number| **number > 1).count() <= 1, "{all:?}");
     assert!(all.iter().sum::<usize>() <= 8, "{all:?}");
 }
 
-/// What is slower by 20 % everywhere is found in the value, and what is far slower in some patterns is found there and nowhere else.
+/// A slowdown of 20 % everywhere is detected in the value, a large slowdown of some patterns only in these patterns.
 #[test]
-fn what_is_slower_is_found_where_it_is() {
+fn slowdowns_are_located() {
     let mut random = Normal(Pcg64Mcg::seed_from_u64(7));
     for _ in 0..10 {
         let (a, b) = (side(&mut random, 5, 0.02, |_| 1.0), side(&mut random, 5, 0.02, |_| 0.8));
         let found = compare([&a, &b], None, 1);
-        let value = found.at(Level::Value).next().unwrap();
-        assert_eq!(value.call, Call::Slower, "{value:?}");
+        let value = found.at_level(QuantityLevel::Value).next().unwrap();
+        assert_eq!(value.call, ComparisonVerdict::Slower, "{value:?}");
         let hurt = |n: usize| if n % 9 == 1 && !n.is_multiple_of(7) { 0.1 } else { 1.0 };
         let (a, b) = (side(&mut random, 5, 0.02, |_| 1.0), side(&mut random, 5, 0.02, hurt));
         let found = compare([&a, &b], None, 1);
-        for (n, compared) in found.at(Level::Detail).enumerate() {
+        for (n, compared) in found.at_level(QuantityLevel::Detail).enumerate() {
             assert!(hurt(n) < 1.0 || !compared.call.is_different(), "{n}: {compared:?}");
         }
-        let slower = found.at(Level::Detail).filter(|c| c.call == Call::Slower).count();
+        let slower = found.at_level(QuantityLevel::Detail).filter(|c| c.call == ComparisonVerdict::Slower).count();
         assert_eq!(slower, (0..108).filter(|n| hurt(*n) < 1.0).count());
     }
 }
@@ -116,89 +127,106 @@ fn what_is_slower_is_found_where_it_is() {
 #[test]
 fn one_run_each_decides_only_beyond_the_noise() {
     let call = |a: f64, b: f64, noise: f64| {
-        let side = |value| with_value(&[value], Level::Value, noise);
-        let compared = only(&side(a), &side(b));
+        let side = |value| with_value(&[value], QuantityLevel::Value, noise);
+        let compared = compare_single_quantity(&side(a), &side(b));
         assert_eq!((compared.interval, compared.noise), (None, Some(noise)));
         compared.call
     };
-    assert_eq!(call(100.0, 100.0, NOISE_DIRECT), Call::Equal);
-    assert_eq!(call(100.0, 90.0, NOISE_DIRECT), Call::NotDecided);
-    assert_eq!(call(100.0, 80.0, NOISE_DIRECT), Call::Slower);
-    assert_eq!(call(100.0, 120.0, NOISE_DIRECT), Call::Faster);
-    assert_eq!(call(100.0, 60.0, NOISE_CACHED), Call::NotDecided);
-    // The noise that the user knows takes its place; single lines have more.
-    let sides = [with_value(&[100.0], Level::Value, 2.0), with_value(&[95.0], Level::Value, 2.0)];
-    assert_eq!(compare([&sides[0], &sides[1]], Some(1.02), 1).compared[0].call, Call::Slower);
+    assert_eq!(call(100.0, 100.0, NOISE_DIRECT), ComparisonVerdict::Equal);
+    assert_eq!(call(100.0, 90.0, NOISE_DIRECT), ComparisonVerdict::NotDecided);
+    assert_eq!(call(100.0, 80.0, NOISE_DIRECT), ComparisonVerdict::Slower);
+    assert_eq!(call(100.0, 120.0, NOISE_DIRECT), ComparisonVerdict::Faster);
+    assert_eq!(call(100.0, 60.0, NOISE_CACHED), ComparisonVerdict::NotDecided);
+    // The user's noise replaces it; single lines have more.
+    let sides = [with_value(&[100.0], QuantityLevel::Value, 2.0), with_value(&[95.0], QuantityLevel::Value, 2.0)];
+    assert_eq!(compare([&sides[0], &sides[1]], Some(1.02), 1).compared[0].call, ComparisonVerdict::Slower);
     let sides = [run(&[100.0]), run(&[85.0])].map(|run| [run]);
-    assert_eq!(compare([&sides[0], &sides[1]], Some(1.05), 1).compared[0].call, Call::NotDecided);
+    assert_eq!(compare([&sides[0], &sides[1]], Some(1.05), 1).compared[0].call, ComparisonVerdict::NotDecided);
 }
 
-/// One call that waited for its turn makes a line of three calls a hundred times slower.
+/// One delayed call makes a line of three calls a hundred times slower.
 #[test]
 fn a_line_of_few_calls_in_one_run_decides_nothing() {
     let with = |value: f64, few_calls: bool| {
-        let mut made = run(&[value]);
-        made.quantities[0].told.few_calls = few_calls;
-        made
+        let mut result = run(&[value]);
+        result.quantities[0].context.few_calls = few_calls;
+        result
     };
     for few in [[true, false], [false, true], [true, true]] {
         let [a, b] = [[with(300.0, few[0])], [with(2.0, few[1])]];
-        assert_eq!(only(&a, &b).call, Call::NotDecided, "{few:?}");
-        assert_eq!(compare([&a, &b], Some(1.05), 1).compared[0].call, Call::Slower, "who states the noise has decided");
+        assert_eq!(compare_single_quantity(&a, &b).call, ComparisonVerdict::NotDecided, "{few:?}");
+        assert_eq!(
+            compare([&a, &b], Some(1.05), 1).compared[0].call,
+            ComparisonVerdict::Slower,
+            "the stated noise decides"
+        );
         let several = |value| [0.99, 1.0, 1.01].map(|f| with(f * value, true));
-        assert_eq!(only(&several(300.0), &several(2.0)).call, Call::Slower, "runs that agree");
+        assert_eq!(
+            compare_single_quantity(&several(300.0), &several(2.0)).call,
+            ComparisonVerdict::Slower,
+            "runs that agree"
+        );
     }
-    assert_eq!(only(&[with(300.0, false)], &[with(2.0, false)]).call, Call::Slower);
+    assert_eq!(compare_single_quantity(&[with(300.0, false)], &[with(2.0, false)]).call, ComparisonVerdict::Slower);
 }
 
 #[test]
-fn rounds_are_looked_at_beside_the_noise() {
+fn rounds_are_checked_in_addition_to_the_noise() {
     let with = |value: f64, rounds: [f64; 4]| {
-        let mut made = run(&[value]);
-        made.quantities[0].rounds = rounds.into();
-        [made]
+        let mut result = run(&[value]);
+        result.quantities[0].rounds = rounds.into();
+        [result]
     };
     let far = with(5.0, [4.95, 5.0, 5.05, 5.0]);
-    let compared = only(&with(100.0, [99.0, 100.0, 101.0, 100.0]), &far);
-    assert_eq!((compared.basis, compared.call), (Basis::Rounds, Call::Slower));
+    let compared = compare_single_quantity(&with(100.0, [99.0, 100.0, 101.0, 100.0]), &far);
+    assert_eq!((compared.basis, compared.call), (IntervalBasis::Rounds, ComparisonVerdict::Slower));
     let wild = with(100.0, [5.0, 600.0, 20.0, 100.0]);
-    assert_eq!(only(&wild, &far).call, Call::NotDecided, "the rounds themselves differ as much");
+    assert_eq!(
+        compare_single_quantity(&wild, &far).call,
+        ComparisonVerdict::NotDecided,
+        "the rounds themselves differ as much"
+    );
     let near = with(90.0, [90.0, 90.1, 89.9, 90.0]);
-    assert_eq!(only(&with(100.0, [99.9, 100.0, 100.1, 100.0]), &near).call, Call::NotDecided, "below the noise");
+    assert_eq!(
+        compare_single_quantity(&with(100.0, [99.9, 100.0, 100.1, 100.0]), &near).call,
+        ComparisonVerdict::NotDecided,
+        "below the noise"
+    );
 }
 
 #[test]
 fn times_are_compared_as_speeds() {
     let of = |micros: f64| {
-        let quantity = Quantity::new(Level::Value, "latency", "", Unit::Microseconds, micros).noisy(NOISE_DIRECT);
-        [Comparable { quantities: vec![quantity], ..run(&[]) }]
+        let quantity = Quantity::new(QuantityLevel::Value, "latency", "", QuantityUnit::Microseconds, micros)
+            .with_noise(NOISE_DIRECT);
+        [ComparableRun { quantities: vec![quantity], ..run(&[]) }]
     };
-    let compared = only(&of(1.0), &of(2.0));
-    assert!((compared.ratio - 0.5).abs() < 1e-12 && compared.call == Call::Slower);
+    let compared = compare_single_quantity(&of(1.0), &of(2.0));
+    assert!((compared.ratio - 0.5).abs() < 1e-12 && compared.call == ComparisonVerdict::Slower);
     assert!((compared.values[1] - 2.0).abs() < 1e-12);
 }
 
 #[test]
-fn what_only_one_side_has_is_named() {
+fn quantities_of_one_side_are_listed() {
     let (a, b) = ([run(&[1.0, 2.0, 3.0])], [run(&[1.0])]);
     let found = compare([&a, &b], None, 1);
     assert_eq!((found.compared.len(), found.missing.len()), (1, 2));
     assert!(found.missing.iter().all(|m| m.side == 0), "{:?}", found.missing);
-    // Nothing that is no number is compared.
+    // Invalid numbers are not compared.
     let c = [run(&[f64::NAN, 0.0, -1.0])];
     assert_eq!(compare([&a, &c], None, 1).compared, []);
 }
 
 #[test]
 fn one_backend_is_compared_with_another_one() {
-    let of =
-        |backends: &[&str]| {
-            let mut made = run(&[]);
-            made.quantities.extend(backends.iter().map(|backend| {
-                Quantity::new(Level::Value, "value", "", Unit::MegabytesPerSecond, 100.0).of(backend, 4)
-            }));
-            [made]
-        };
+    let of = |backends: &[&str]| {
+        let mut result = run(&[]);
+        result.quantities.extend(backends.iter().map(|backend| {
+            Quantity::new(QuantityLevel::Value, "value", "", QuantityUnit::MegabytesPerSecond, 100.0)
+                .with_backend(backend, 4)
+        }));
+        [result]
+    };
     let found = compare([&of(&["mpiio"]), &of(&["posix"])], None, 1);
     assert_eq!(found.compared[0].backends, ["mpiio", "posix"]);
     let found = compare([&of(&["mpiio", "posix"]), &of(&["posix"])], None, 1);
@@ -207,27 +235,34 @@ fn one_backend_is_compared_with_another_one() {
 }
 
 #[test]
-fn facts_that_differ_come_with_what_they_mean() {
-    let with = |facts: &[(Kind, &str, &str)]| {
+fn differing_facts_have_their_kind() {
+    let with = |facts: &[(FactKind, &str, &str)]| {
         let facts = facts.iter().map(|(kind, name, value)| Fact::new(*kind, *name, *value)).collect();
-        [Comparable { facts, ..run(&[1.0]) }]
+        [ComparableRun { facts, ..run(&[1.0]) }]
     };
-    let a = with(&[(Kind::SetUp, "MPI", "a"), (Kind::Definition, "T", "60 s"), (Kind::SetUp, "only here", "x")]);
-    let b = with(&[(Kind::SetUp, "MPI", "b"), (Kind::Definition, "T", "90 s")]);
+    let a = with(&[
+        (FactKind::SetUp, "MPI", "a"),
+        (FactKind::Definition, "T", "60 s"),
+        (FactKind::SetUp, "only here", "x"),
+    ]);
+    let b = with(&[(FactKind::SetUp, "MPI", "b"), (FactKind::Definition, "T", "90 s")]);
     let found = compare([&a, &b], None, 1);
-    assert!(!found.is_fair() && compare([&a, &a], None, 1).is_fair());
+    assert!(!found.is_comparable() && compare([&a, &a], None, 1).is_comparable());
     let names: Vec<&str> = found.differences.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["T", "MPI", "only here"]);
     assert_eq!(found.differences[2].to, None);
     let mut two = a.to_vec();
     two.extend(b);
-    assert_eq!((mixed(&two, Kind::Definition), mixed(&two, Kind::SetUp).len()), (vec!["T".to_owned()], 2));
+    assert_eq!(
+        (inconsistent_facts(&two, FactKind::Definition), inconsistent_facts(&two, FactKind::SetUp).len()),
+        (vec!["T".to_owned()], 2)
+    );
 }
 
 #[test]
-fn runs_one_side_after_the_other_are_noticed() {
-    let at = |hours: &[u32]| -> Vec<Comparable> {
-        let start = |hour: &u32| Comparable { started_utc: format!("2025-01-31T{hour:02}:00:00Z"), ..run(&[1.0]) };
+fn sequential_sides_are_detected() {
+    let at = |hours: &[u32]| -> Vec<ComparableRun> {
+        let start = |hour: &u32| ComparableRun { started_utc: format!("2025-01-31T{hour:02}:00:00Z"), ..run(&[1.0]) };
         hours.iter().map(start).collect()
     };
     let noticed = |a: &[u32], b: &[u32]| compare([&at(a), &at(b)], None, 1).one_after_the_other;
@@ -236,8 +271,8 @@ fn runs_one_side_after_the_other_are_noticed() {
 }
 
 #[test]
-fn the_gate_stops_what_is_slower_for_sure() {
-    let value = |values: &[f64]| with_value(values, Level::Value, NOISE_DIRECT);
+fn the_gate_fails_for_certain_slowdowns() {
+    let value = |values: &[f64]| with_value(values, QuantityLevel::Value, NOISE_DIRECT);
     let of = |a: &[f64], b: &[f64], limit: f64| gate(&compare([&value(a), &value(b)], None, 1), limit);
     let runs = [100.0, 101.0, 99.0, 100.5];
     assert!(!of(&runs, &[80.0, 81.0, 79.0, 80.5], 0.95).passed);
@@ -260,12 +295,12 @@ fn speeds() -> impl Strategy<Value = Vec<Vec<f64>>> {
 proptest! {
     #[test]
     fn a_run_with_itself_is_equal(runs in speeds()) {
-        let side: Vec<Comparable> = runs.iter().map(|values| run(values)).collect();
+        let side: Vec<ComparableRun> = runs.iter().map(|values| run(values)).collect();
         let found = compare([&side, &side], None, 1);
         for compared in &found.compared {
             prop_assert!((compared.ratio - 1.0).abs() < 1e-9);
             prop_assert!(!compared.call.is_different());
-            prop_assert!(runs.len() > 1 || compared.call == Call::Equal);
+            prop_assert!(runs.len() > 1 || compared.call == ComparisonVerdict::Equal);
         }
         prop_assert!(gate(&found, 0.95).passed);
     }
@@ -277,13 +312,13 @@ proptest! {
         for (x, y) in there.compared.iter().zip(&back.compared) {
             prop_assert!((x.ratio * y.ratio - 1.0).abs() < 1e-9);
             let mirrored = match x.call {
-                Call::Slower => Call::Faster,
-                Call::Faster => Call::Slower,
+                ComparisonVerdict::Slower => ComparisonVerdict::Faster,
+                ComparisonVerdict::Faster => ComparisonVerdict::Slower,
                 other => other,
             };
             prop_assert_eq!(mirrored, y.call);
             if let Some(([low, high], [other_low, other_high])) = x.interval.zip(y.interval) {
-                // With one degree of freedom an interval may reach farther than numbers do.
+                // With one degree of freedom an interval may exceed the range of f64.
                 let has_an_end = high.is_finite() && other_high.is_finite();
                 prop_assert!(!has_an_end || (low * other_high - 1.0).abs() < 1e-6 && (high * other_low - 1.0).abs() < 1e-6);
                 prop_assert!(low <= x.ratio * (1.0 + 1e-9) && x.ratio <= high * (1.0 + 1e-9));
@@ -302,14 +337,14 @@ proptest! {
     }
 
     #[test]
-    fn a_fifth_less_is_found(values in prop::collection::vec(1.0..1e5_f64, 3..12), seed: u64) {
+    fn a_slowdown_of_a_fifth_is_detected(values in prop::collection::vec(1.0..1e5_f64, 3..12), seed: u64) {
         let mut random = Normal(Pcg64Mcg::seed_from_u64(seed));
-        let mut side = |factor: f64| -> Vec<Comparable> {
+        let mut side = |factor: f64| -> Vec<ComparableRun> {
             let noisy = |random: &mut Normal| values.iter().map(|v| v * factor * (0.005 * random.next()).exp()).collect();
             (0..4).map(|_| run(&Vec::<f64>::from_iter::<Vec<f64>>(noisy(&mut random)))).collect()
         };
         let found = compare([&side(1.0), &side(0.8)], None, 1);
-        let slower = found.compared.iter().filter(|c| c.call == Call::Slower).count();
+        let slower = found.compared.iter().filter(|c| c.call == ComparisonVerdict::Slower).count();
         prop_assert!(slower * 10 >= values.len() * 9, "{} of {}", slower, values.len());
         prop_assert!(!gate(&found, 0.95).passed);
     }

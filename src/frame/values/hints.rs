@@ -1,13 +1,12 @@
-//! Hints asked for and not in force.
+//! Requested hints that are not in force.
 
 use crate::frame::records::{kinds, Warning};
-use crate::frame::words::others;
+use crate::frame::words::and_more;
 
-/// Hints as key and value.
 pub(crate) type Hints = [(String, String)];
 
-/// The warning that follows from pairs of what was asked for and what the library lists.
-pub(crate) fn missing<'a>(
+/// Creates the warning from pairs of requested hints and hints listed by the library.
+pub(crate) fn ungranted_warning<'a>(
     asked_and_granted: impl Iterator<Item = (&'a Hints, &'a Hints)>,
     backend: &str,
 ) -> Option<Warning> {
@@ -24,14 +23,15 @@ pub(crate) fn missing<'a>(
     let &(key, requested, granted) = missing.first()?;
     let hints = missing.len() as u64;
     let in_force = granted.map_or("the library does not list it".to_owned(), |value| format!("{value} is in force"));
-    let warning = kinds::HINT_NOT_GRANTED.warning().of(backend).figure("hints", hints).figure("key", key);
-    Some(warning.figure("requested", requested).figure("granted", granted).told(
-        format!("the library did not take the hint {key} = {requested}"),
-        format!("{backend}: hint {key} = {requested} was asked for, {in_force}{}.", others(hints, "hint")),
+    let warning =
+        kinds::HINT_NOT_GRANTED.warning().for_backend(backend).with_figure("hints", hints).with_figure("key", key);
+    Some(warning.with_figure("requested", requested).with_figure("granted", granted).with_text(
+        format!("the library ignored the hint {key} = {requested}"),
+        format!("{backend}: hint {key} = {requested} was requested, {in_force}{}.", and_more(hints, "hint")),
     ))
 }
 
-/// Libraries change the case of words such as "enable" and pad values.
+/// Ignores case and padding, which libraries change in values such as "enable".
 fn is_same(granted: &str, wanted: &str) -> bool {
     granted.trim().eq_ignore_ascii_case(wanted.trim())
 }

@@ -1,32 +1,31 @@
-//! What follows from the records of any benchmark: where reads came from, how sure a ratio is, what must be warned of.
-//! Pure functions.
+//! Values derived from the records of any benchmark: origin of reads, confidence of ratios, warnings. Pure functions.
 
+pub(crate) mod bare_loop;
 pub mod binding;
 pub mod causes;
 pub mod comparable;
 pub mod compare;
 pub(crate) mod hints;
-pub mod machine_share;
-pub(crate) mod pairs;
-pub mod probe;
-pub mod source;
+pub mod interference;
+pub mod read_source;
+pub mod storage_drift;
 pub(crate) mod warning;
 
-pub use beff_report::criterion::{in_words, Criterion};
-pub use pairs::Compared;
-pub use source::CACHE_SHARE;
+pub use bare_loop::BareLoopRatio;
+pub use beff_report::criterion::{validity_text, Criterion};
+pub use read_source::CACHED_THRESHOLD;
 
-use crate::frame::records::Machine;
+use crate::frame::records::MachineRecord;
 
-/// The backend that moves nothing. Its times are the cost of the program itself; no value is made of them.
+/// The backend that moves no data. Its times are the overhead of the program itself; no value is derived from them.
 pub const NULL_BACKEND: &str = "null";
 
-/// The backend of MPI-IO, by which alone a value is that of the papers, and which alone lists hints.
+/// The backend of MPI-IO, the only one whose value is that of the papers and the only one that lists hints.
 pub const MPI_IO: &str = "mpiio";
 
-/// Memory of all hosts together in bytes, as their control groups limit it: a page cache cannot be larger.
+/// Memory of all hosts together in bytes, limited by their control groups: an upper bound of the page cache.
 #[must_use]
-pub fn memory_of_hosts(machine: &Machine) -> u64 {
+pub fn memory_of_hosts(machine: &MachineRecord) -> u64 {
     let usable = machine
         .hosts
         .iter()

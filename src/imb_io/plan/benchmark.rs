@@ -1,23 +1,23 @@
-//! What a benchmark does: who takes part, what is moved and where, how a call ends and where the sync belongs.
+//! Benchmarks: participating ranks, transfer, positioning and synchronism of the calls, position of the sync.
 
 use beff_backends::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who takes part, the first letter of a name.
+/// Participating ranks, the first letter of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Group {
-    /// S: one rank on a file of its own; the others wait.
+pub enum BenchmarkClass {
+    /// S: one rank on its own file; the others wait.
     Single,
-    /// P: all ranks of the row, each on its own.
+    /// P: all ranks of the row, independently.
     Parallel,
     /// C: all ranks of the row in collective calls.
     Collective,
 }
 
-impl Group {
-    /// The letter a name begins with.
+impl BenchmarkClass {
+    /// First letter of the name.
     #[must_use]
     pub fn letter(self) -> char {
         match self {
@@ -28,22 +28,22 @@ impl Group {
     }
 }
 
-/// What says where a call goes in the file, the end of a name.
+/// Positioning of a call in the file (MPI-4 chapter 14), the end of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pointer {
-    /// The file pointer of the rank; with several ranks in a view that shows its tiles only.
+pub enum Positioning {
+    /// Individual file pointer; with several ranks in a view of the rank's tiles only.
     Indv,
-    /// An offset in each call.
+    /// Explicit offset.
     Expl,
-    /// The one file pointer of all ranks.
+    /// Shared file pointer.
     Shared,
-    /// The file pointer of the rank in a file of its own.
+    /// Individual file pointer in a private file of the rank.
     Priv,
 }
 
-impl Pointer {
-    /// As in the names of the benchmarks.
+impl Positioning {
+    /// Suffix in the names of benchmarks.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,82 +55,82 @@ impl Pointer {
     }
 }
 
-/// How a call ends.
+/// Synchronism of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Style {
-    /// The call returns when the buffer may be used again.
+pub enum Synchronism {
+    /// The call returns when the buffer may be reused.
     Blocking,
-    /// The call returns a request that is waited for (MPI_File_iwrite; with group C the collectives of MPI 3.1).
+    /// The call returns a request, which is completed later (MPI_File_iwrite; with class C the collectives of MPI 3.1).
     Request,
-    /// A collective call in two halves, begin and end. This is what the release calls a non-blocking collective.
+    /// A split collective call, begin and end. The release calls it a non-blocking collective.
     Split,
 }
 
-/// What a benchmark moves.
+/// Transfer of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transfer {
-    /// Who takes part.
-    pub group: Group,
-    /// What says where.
-    pub pointer: Pointer,
+pub struct TransferSpec {
+    /// Participating ranks.
+    pub class: BenchmarkClass,
+    /// Positioning.
+    pub positioning: Positioning,
     /// Write or read.
     pub direction: Direction,
-    /// How a call ends.
-    pub style: Style,
+    /// Synchronism.
+    pub synchronism: Synchronism,
 }
 
-impl Transfer {
-    /// A file for each rank.
+impl TransferSpec {
+    /// True if each rank has its own file.
     #[must_use]
     pub fn is_private(&self) -> bool {
-        self.pointer == Pointer::Priv
+        self.positioning == Positioning::Priv
     }
 
-    /// The same bytes by the blocking call of the table: what t_pure is the time of.
+    /// The same transfer by the blocking call of the catalogue, whose time is t_pure.
     #[must_use]
     pub fn blocking(&self) -> Self {
-        Self { style: Style::Blocking, ..*self }
+        Self { synchronism: Synchronism::Blocking, ..*self }
     }
 
-    /// Where a call goes is decided by the order of arrival: the file is in an order that nothing promises.
+    /// True if the order of arrival determines the offsets of calls, so that the order of data in the file is undefined.
     #[must_use]
-    pub fn by_arrival(&self) -> bool {
-        self.group == Group::Parallel && self.pointer == Pointer::Shared
+    pub fn is_arrival_ordered(&self) -> bool {
+        self.class == BenchmarkClass::Parallel && self.positioning == Positioning::Shared
     }
 }
 
-/// What one repetition of a benchmark is.
+/// Operation of one iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum MeasuredOperation {
     /// One sample of X bytes.
-    Transfer(Transfer),
-    /// Opening the common file, writing 1 byte at offset 0, closing it.
+    Transfer(TransferSpec),
+    /// Open the common file, write 1 byte at offset 0, close the file.
     OpenClose,
 }
 
 /// One benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Benchmark {
-    /// As it is printed. Typed in any case.
+pub struct ImbBenchmark {
+    /// Name as printed; input may be in any case.
     pub name: &'static str,
-    /// What is repeated.
-    pub action: Action,
-    /// The MPI calls of one repetition in words.
+    /// Operation of one iteration.
+    pub operation: MeasuredOperation,
+    /// The MPI calls of one iteration in words.
     pub calls: &'static str,
 }
 
-/// Where the sync of a write belongs. A heading of the report.
+/// Position of the sync of a write. A heading of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// One sync behind all repetitions.
+    /// One sync after all iterations.
     Aggregate,
-    /// One sync behind each.
+    /// One sync after each iteration.
     NonAggregate,
 }
 
-/// Which modes a user wants to see.
+/// Modes to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModeChoice {
@@ -139,39 +139,39 @@ pub enum ModeChoice {
     Both,
     /// Aggregate alone.
     Aggregate,
-    /// Non-aggregate alone, where there is such a mode; what has one mode keeps it, as in the release.
+    /// Non-aggregate alone; benchmarks with a single mode keep it, as in the release.
     NonAggregate,
 }
 
-impl Benchmark {
-    /// What it moves; `None` for Open_Close.
+impl ImbBenchmark {
+    /// The transfer; `None` for Open_Close.
     #[must_use]
-    pub fn transfer(&self) -> Option<&Transfer> {
-        match &self.action {
-            Action::Transfer(transfer) => Some(transfer),
-            Action::OpenClose => None,
+    pub fn transfer(&self) -> Option<&TransferSpec> {
+        match &self.operation {
+            MeasuredOperation::Transfer(transfer) => Some(transfer),
+            MeasuredOperation::OpenClose => None,
         }
     }
 
-    /// Whether one rank does everything and no other number of ranks makes sense.
+    /// True if the benchmark runs on a single rank only.
     #[must_use]
     pub fn is_single(&self) -> bool {
-        self.transfer().is_some_and(|t| t.group == Group::Single)
+        self.transfer().is_some_and(|t| t.class == BenchmarkClass::Single)
     }
 
-    /// Whether it runs again with a CPU load, and is reported with its overlap.
+    /// True if the benchmark also runs with a CPU load and is reported with its overlap.
     #[must_use]
     pub fn has_overlap(&self) -> bool {
-        self.transfer().is_some_and(|t| t.style != Style::Blocking)
+        self.transfer().is_some_and(|t| t.synchronism != Synchronism::Blocking)
     }
 
-    /// Whether there is a non-aggregate mode: for blocking writes only.
+    /// True for blocking writes, which alone have a non-aggregate mode.
     #[must_use]
     pub fn has_non_aggregate(&self) -> bool {
-        self.transfer().is_some_and(|t| t.direction == Direction::Write && t.style == Style::Blocking)
+        self.transfer().is_some_and(|t| t.direction == Direction::Write && t.synchronism == Synchronism::Blocking)
     }
 
-    /// The modes in which it runs, in the order of the report; never none.
+    /// The modes of the benchmark, in the order of the report; never empty.
     #[must_use]
     pub fn modes(&self, choice: ModeChoice) -> &'static [Mode] {
         match choice {
@@ -182,11 +182,11 @@ impl Benchmark {
         }
     }
 
-    /// Whether it means something in a file of MPI alone: collective calls, a shared file pointer, the opening itself. The
-    /// others are offsets and lengths, and run through any backend; where they [have overlap](Self::has_overlap), through
-    /// one that can leave a transfer in flight while the program computes.
+    /// True if the benchmark needs an MPI file: for collective calls, a shared file pointer, or the opening itself. Others
+    /// consist of offsets and lengths, and run through any backend; those that [have overlap](Self::has_overlap) through
+    /// backends that can keep a transfer in flight while the program computes.
     #[must_use]
     pub fn needs_mpi_file(&self) -> bool {
-        self.transfer().is_none_or(|t| t.group == Group::Collective || t.pointer == Pointer::Shared)
+        self.transfer().is_none_or(|t| t.class == BenchmarkClass::Collective || t.positioning == Positioning::Shared)
     }
 }

@@ -1,28 +1,37 @@
-//! Every benchmark with what it does: the 37 of the release, and ours for the non-blocking collectives of MPI 3.1.
+//! Catalogue of the benchmarks: the 37 of the release, and 4 for the non-blocking collectives of MPI 3.1.
 
 use beff_backends::Direction::{self, Read, Write};
 
-use super::benchmark::Group::{self, Collective as C, Parallel as P, Single as S};
-use super::benchmark::Pointer::{self, Expl, Indv, Priv, Shared};
-use super::benchmark::Style::{self, Blocking, Request, Split};
-use super::benchmark::{Action, Benchmark, Transfer};
+use super::benchmark::BenchmarkClass::{self, Collective as C, Parallel as P, Single as S};
+use super::benchmark::Positioning::{self, Expl, Indv, Priv, Shared};
+use super::benchmark::Synchronism::{self, Blocking, Request, Split};
+use super::benchmark::{ImbBenchmark, MeasuredOperation, TransferSpec};
 
-/// Benchmarks of the release.
-pub const RELEASE: usize = 37;
+/// Number of benchmarks of the release.
+pub const RELEASE_COUNT: usize = 37;
 
-/// A row that moves data.
+/// Entry of a benchmark that moves data.
 const fn row(
     name: &'static str,
-    (group, pointer): (Group, Pointer),
+    (group, pointer): (BenchmarkClass, Positioning),
     direction: Direction,
-    style: Style,
+    style: Synchronism,
     calls: &'static str,
-) -> Benchmark {
-    Benchmark { name, action: Action::Transfer(Transfer { group, pointer, direction, style }), calls }
+) -> ImbBenchmark {
+    ImbBenchmark {
+        name,
+        operation: MeasuredOperation::Transfer(TransferSpec {
+            class: group,
+            positioning: pointer,
+            direction,
+            synchronism: style,
+        }),
+        calls,
+    }
 }
 
-/// The 37 of the release in the order in which they run, then ours.
-static ALL: [Benchmark; RELEASE + 4] = [
+/// The 37 benchmarks of the release in run order, then the additional ones.
+static ALL: [ImbBenchmark; RELEASE_COUNT + 4] = [
     row("S_Write_Indv", (S, Indv), Write, Blocking, "MPI_File_write"),
     row("S_Read_Indv", (S, Indv), Read, Blocking, "MPI_File_read"),
     row("S_Write_Expl", (S, Expl), Write, Blocking, "MPI_File_write_at"),
@@ -59,9 +68,9 @@ static ALL: [Benchmark; RELEASE + 4] = [
     row("C_IRead_Expl", (C, Expl), Read, Split, "MPI_File_read_at_all_begin, MPI_File_read_at_all_end"),
     row("C_IWrite_Shared", (C, Shared), Write, Split, "MPI_File_write_ordered_begin, MPI_File_write_ordered_end"),
     row("C_IRead_Shared", (C, Shared), Read, Split, "MPI_File_read_ordered_begin, MPI_File_read_ordered_end"),
-    Benchmark {
+    ImbBenchmark {
         name: "Open_Close",
-        action: Action::OpenClose,
+        operation: MeasuredOperation::OpenClose,
         calls: "MPI_File_open, MPI_File_write_at (1 byte), MPI_File_close",
     },
     row("C_IWrite_All_Indv", (C, Indv), Write, Request, "MPI_File_iwrite_all, MPI_Wait"),
@@ -70,24 +79,25 @@ static ALL: [Benchmark; RELEASE + 4] = [
     row("C_IRead_All_Expl", (C, Expl), Read, Request, "MPI_File_iread_at_all, MPI_Wait"),
 ];
 
-impl Benchmark {
-    /// Whether it is one of the 37 of the release.
+impl ImbBenchmark {
+    /// True for the 37 benchmarks of the release.
     #[must_use]
     pub fn in_release(&self) -> bool {
         default_list().contains(self)
     }
 }
 
-/// What runs if nothing is named: all 37, group by group as in the guide, S, P, C, then Open_Close. The order within a
-/// group is ours: first what blocks, then what does not; by pointer (Indv, Expl, Shared, Priv); a read after its write.
+/// Benchmarks that run by default: all 37, class by class as in the guide, S, P, C, then Open_Close. The order within a
+/// class is specific to this program: blocking before non-blocking; by pointer (Indv, Expl, Shared, Priv); a read after its
+/// write.
 #[must_use]
-pub fn default_list() -> &'static [Benchmark] {
-    &ALL[..RELEASE]
+pub fn default_list() -> &'static [ImbBenchmark] {
+    &ALL[..RELEASE_COUNT]
 }
 
-/// All that can be named: [`default_list`], then ours.
+/// All benchmarks: [`default_list`], then the additional ones.
 #[must_use]
-pub fn all() -> &'static [Benchmark] {
+pub fn all() -> &'static [ImbBenchmark] {
     &ALL
 }
 
@@ -96,12 +106,16 @@ mod tests {
     use super::*;
     use crate::imb_io::plan::{Mode, ModeChoice};
 
-    fn style(style: Style) -> usize {
-        all().iter().filter_map(Benchmark::transfer).filter(|t| t.style == style).count()
+    fn style(style: Synchronism) -> usize {
+        all().iter().filter_map(ImbBenchmark::transfer).filter(|t| t.synchronism == style).count()
     }
 
-    fn of(group: Group, style: Style) -> usize {
-        default_list().iter().filter_map(Benchmark::transfer).filter(|t| t.group == group && t.style == style).count()
+    fn of(group: BenchmarkClass, style: Synchronism) -> usize {
+        default_list()
+            .iter()
+            .filter_map(ImbBenchmark::transfer)
+            .filter(|t| t.class == group && t.synchronism == style)
+            .count()
     }
 
     #[test]
@@ -114,21 +128,23 @@ mod tests {
         assert_eq!((first("S_"), first("P_"), first("C_"), first("Open_Close")), (0, 8, 24, 36));
         assert!(all().iter().all(|b| b.in_release() == default_list().contains(b)));
         for (n, benchmark) in all().iter().enumerate() {
-            assert!(all()[..n].iter().all(|other| other.name != benchmark.name && other.action != benchmark.action));
+            assert!(all()[..n]
+                .iter()
+                .all(|other| other.name != benchmark.name && other.operation != benchmark.operation));
         }
     }
 
-    /// The rows are typed; these rules say what they must be.
+    /// Checks the entries against the naming rules.
     #[test]
     fn names_and_calls_follow_from_what_is_done() {
         for benchmark in all() {
             let Some(t) = benchmark.transfer() else { continue };
-            let ours = t.group == C && t.style == Request;
+            let ours = t.class == C && t.synchronism == Request;
             let (word, verb) = if t.direction == Write { ("Write", "write") } else { ("Read", "read") };
-            let i = if t.style == Blocking { "" } else { "I" };
+            let i = if t.synchronism == Blocking { "" } else { "I" };
             let all = if ours { "_All" } else { "" };
-            assert_eq!(benchmark.name, format!("{}_{i}{word}{all}_{}", t.group.letter(), t.pointer.name()));
-            let end = match (t.group, t.pointer) {
+            assert_eq!(benchmark.name, format!("{}_{i}{word}{all}_{}", t.class.letter(), t.positioning.name()));
+            let end = match (t.class, t.positioning) {
                 (C, Indv | Priv) => "_all",
                 (C, Expl) => "_at_all",
                 (C, Shared) => "_ordered",
@@ -136,7 +152,7 @@ mod tests {
                 (_, Expl) => "_at",
                 (_, Shared) => "_shared",
             };
-            let calls = match t.style {
+            let calls = match t.synchronism {
                 Blocking => format!("MPI_File_{verb}{end}"),
                 Request => format!("MPI_File_i{verb}{end}, MPI_Wait"),
                 Split => format!("MPI_File_{verb}{end}_begin, MPI_File_{verb}{end}_end"),
@@ -153,17 +169,17 @@ mod tests {
         for benchmark in non_blocking {
             let name = benchmark.name.replace("_All", "").replace("_IWrite", "_Write").replace("_IRead", "_Read");
             let blocking = all().iter().find(|b| b.name == name).unwrap();
-            assert_eq!(benchmark.transfer().map(Transfer::blocking), blocking.transfer().copied(), "{name}");
+            assert_eq!(benchmark.transfer().map(TransferSpec::blocking), blocking.transfer().copied(), "{name}");
             assert!(!blocking.has_overlap(), "{name}");
         }
     }
 
     #[test]
-    fn nothing_of_the_catalogue_is_impossible() {
-        for t in all().iter().filter_map(Benchmark::transfer) {
-            assert!(t.group != S || matches!(t.pointer, Indv | Expl));
-            assert!(t.group != C || t.pointer != Priv);
-            assert!(t.style != Split || t.group == C);
+    fn every_benchmark_of_the_catalogue_is_possible() {
+        for t in all().iter().filter_map(ImbBenchmark::transfer) {
+            assert!(t.class != S || matches!(t.positioning, Indv | Expl));
+            assert!(t.class != C || t.positioning != Priv);
+            assert!(t.synchronism != Split || t.class == C);
         }
     }
 

@@ -1,52 +1,53 @@
-//! From what a user types to benchmarks: names in any case, lists to add and to leave out, a guess for a slip.
+//! Selection of benchmarks by name: names in any case, lists to include and exclude, suggestions for typos.
 
-use super::benchmark::Benchmark;
+use super::benchmark::ImbBenchmark;
 use super::catalogue::{all, default_list};
-use crate::imb_io::plan::PlanError;
+use crate::imb_io::plan::PlanningError;
 
-/// Letters that may differ between a name and what was typed, if it is to be suggested.
-const SLIP_LETTERS: usize = 3;
+/// Maximum number of differing letters of a suggested name.
+const MAX_TYPO_LETTERS: usize = 3;
 
-/// The benchmark of that name, in any case of letters.
+/// The benchmark of that name, in any case.
 ///
 /// # Errors
-/// [`PlanError::Argument`] with the nearest name, if one is near; for no name at all.
-pub fn find(name: &str) -> Result<&'static Benchmark, PlanError> {
+/// [`PlanningError::Argument`] for an unknown name, with the nearest one if there is any; for an empty name.
+pub fn find(name: &str) -> Result<&'static ImbBenchmark, PlanningError> {
     let name = name.trim();
     if name.is_empty() {
-        return Err(PlanError::argument("the name of a benchmark is empty"));
+        return Err(PlanningError::argument("the name of a benchmark is empty"));
     }
     all().iter().find(|benchmark| benchmark.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
         let guess = nearest(name).map_or_else(String::new, |nearest| format!("; did you mean {}?", nearest.name));
-        PlanError::argument(format!("there is no benchmark '{name}'{guess}"))
+        PlanningError::argument(format!("there is no benchmark '{name}'{guess}"))
     })
 }
 
-/// The benchmark a user may have meant.
+/// The benchmark with the nearest name.
 #[must_use]
-pub fn nearest(typed: &str) -> Option<&'static Benchmark> {
+pub fn nearest(typed: &str) -> Option<&'static ImbBenchmark> {
     let name = nearest_of(typed, all().iter().map(|benchmark| benchmark.name))?;
     all().iter().find(|benchmark| benchmark.name == name)
 }
 
-/// The name a user may have meant: the one that has most in common with what was typed at the beginning and at the end,
-/// and all that differs lies in one place and is short. Signs between the words do not count.
+/// The nearest name: the one with the longest common prefix and suffix, if the differing letters between them are few.
+/// Punctuation does not count.
 #[must_use]
 pub fn nearest_of<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = |text: &str| -> Vec<char> {
         text.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
     };
     let typed = letters(typed);
-    // Half of a short name must be there.
+    // Half of a short name must match.
     let differing = names.into_iter().filter_map(|name| {
         let name_letters = letters(name);
         let differing = differing(&name_letters, &typed);
-        (differing <= SLIP_LETTERS && 2 * differing <= name_letters.len().max(typed.len())).then_some((differing, name))
+        (differing <= MAX_TYPO_LETTERS && 2 * differing <= name_letters.len().max(typed.len()))
+            .then_some((differing, name))
     });
     differing.min_by_key(|(letters, _)| *letters).map(|(_, name)| name)
 }
 
-/// Letters between the common beginning and the common end of two words, of the word that has more of them.
+/// Number of letters between the common prefix and suffix of two words, in the word that has more of them.
 fn differing(a: &[char], b: &[char]) -> usize {
     let begin = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let end = a[begin..].iter().rev().zip(b[begin..].iter().rev()).take_while(|(a, b)| a == b).count();
@@ -54,11 +55,15 @@ fn differing(a: &[char], b: &[char]) -> usize {
 }
 
 /// The benchmarks to run: those of `names`, or [`default_list`] if there are none; then those of `include`, without those of
-/// `exclude`. In the order given, each once. An item may hold several names with commas between them.
+/// `exclude`, in the given order, without duplicates. An item may contain several names separated by commas.
 ///
 /// # Errors
-/// [`PlanError::Argument`] for an unknown name, or if nothing is left.
-pub fn select(names: &[String], include: &[String], exclude: &[String]) -> Result<Vec<&'static Benchmark>, PlanError> {
+/// [`PlanningError::Argument`] for an unknown name, or if no benchmark remains.
+pub fn select(
+    names: &[String],
+    include: &[String],
+    exclude: &[String],
+) -> Result<Vec<&'static ImbBenchmark>, PlanningError> {
     let mut chosen = if names.is_empty() { default_list().iter().collect() } else { find_all(names)? };
     chosen.extend(find_all(include)?);
     let out = find_all(exclude)?;
@@ -69,19 +74,18 @@ pub fn select(names: &[String], include: &[String], exclude: &[String]) -> Resul
         }
     }
     if selected.is_empty() {
-        return Err(PlanError::argument("every benchmark named is also excluded; leave at least one"));
+        return Err(PlanningError::argument("every benchmark named is also excluded; leave at least one"));
     }
     Ok(selected)
 }
 
-fn find_all(names: &[String]) -> Result<Vec<&'static Benchmark>, PlanError> {
+fn find_all(names: &[String]) -> Result<Vec<&'static ImbBenchmark>, PlanningError> {
     names.iter().flat_map(|item| item.split(',')).map(find).collect()
 }
 
-/// The names in the text of an input file: words between blanks, from `#` to the end of a line a comment. Whether they
-/// are known is for [`select`] to say.
+/// The names in the text of an input file, separated by blanks; `#` begins a comment. [`select`] checks them.
 #[must_use]
-pub fn in_text(text: &str) -> Vec<String> {
+pub fn names_in_text(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
 }
@@ -91,7 +95,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        in_text(text)
+        names_in_text(text)
     }
 
     fn names(names: &str, include: &str, exclude: &str) -> Vec<&'static str> {
@@ -117,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_gets_a_suggestion() {
+    fn a_typo_gets_a_suggestion() {
         for (typed, name) in [
             ("S_Wrte_Indv", "S_Write_Indv"),
             ("P_Read_Private", "P_Read_Priv"),
@@ -153,7 +157,7 @@ mod tests {
     #[test]
     fn comments_of_a_file_are_no_names() {
         assert_eq!(
-            in_text("# all\nS_Read_Indv # one\n\n  Open_Close P_Read_Priv\n"),
+            names_in_text("# all\nS_Read_Indv # one\n\n  Open_Close P_Read_Priv\n"),
             ["S_Read_Indv", "Open_Close", "P_Read_Priv"]
         );
     }

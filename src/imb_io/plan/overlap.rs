@@ -1,8 +1,8 @@
-//! How much of a non-blocking transfer and of a computation went on at the same time.
+//! Overlap of a non-blocking transfer with a computation.
 
-/// Overlap in percent, 0 to 100: 100 max(0, min(1, (t_pure + t_CPU - t_ovrl) / min(t_pure, t_CPU))), where t_pure is the
-/// blocking call, t_CPU the load alone and t_ovrl the non-blocking call with the load inside. `None` if one of them alone took no time, or a time is no
-/// number: there was nothing that could overlap.
+/// Overlap in percent, 0 to 100: 100 max(0, min(1, (t_pure + t_CPU - t_ovrl) / min(t_pure, t_CPU))), where t_pure is the time
+/// of the blocking call, t_CPU of the load alone and t_ovrl of the non-blocking call with the load inside. `None` if t_pure or
+/// t_CPU is 0, or a time is not a number.
 #[must_use]
 pub fn percent(pure_seconds: f64, cpu_seconds: f64, overlapped_seconds: f64) -> Option<f64> {
     let times = [pure_seconds, cpu_seconds, overlapped_seconds];
@@ -14,10 +14,10 @@ pub fn percent(pure_seconds: f64, cpu_seconds: f64, overlapped_seconds: f64) -> 
     (shorter_seconds > 0.0).then(|| 100.0 * (saved_seconds / shorter_seconds).clamp(0.0, 1.0))
 }
 
-/// Seconds that a repetition with an overlap takes at most: the blocking call, the non-blocking one alone, the load alone, which
-/// is as long as the blocking call, and the non-blocking call with the load as if nothing overlapped.
+/// Maximum seconds of an iteration with an overlap: the blocking call, the non-blocking call alone, the load alone (as long as
+/// the blocking call), and the non-blocking call with the load as if nothing overlapped.
 #[must_use]
-pub fn repetition_seconds(pure_seconds: f64, alone_seconds: f64) -> f64 {
+pub fn iteration_seconds(pure_seconds: f64, alone_seconds: f64) -> f64 {
     let cpu_seconds = pure_seconds;
     pure_seconds + alone_seconds + cpu_seconds + (alone_seconds + cpu_seconds)
 }
@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn check_values() {
         for (pure, cpu, overlapped, expected) in [
-            // Together as long as the longer one: all of the shorter one was hidden.
+            // Together as long as the longer one: the shorter one was hidden completely.
             (1.0, 1.0, 1.0, 100.0),
             (2.0, 8.0, 8.0, 100.0),
             (8.0, 2.0, 8.0, 100.0),
@@ -65,15 +65,15 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_is_three_runs_and_the_load() {
-        assert_eq!(repetition_seconds(1.0, 0.0), 3.0);
-        assert_eq!(repetition_seconds(0.0, 1.0), 2.0);
-        assert_eq!(repetition_seconds(2.0, 8.0), 2.0 + 8.0 + 2.0 + 10.0);
+    fn an_iteration_is_three_runs_and_the_load() {
+        assert_eq!(iteration_seconds(1.0, 0.0), 3.0);
+        assert_eq!(iteration_seconds(0.0, 1.0), 2.0);
+        assert_eq!(iteration_seconds(2.0, 8.0), 2.0 + 8.0 + 2.0 + 10.0);
     }
 
     proptest! {
         #[test]
-        fn a_known_part_is_found(pure in 1e-6..10.0_f64, cpu in 1e-6..10.0_f64, share in 0.0..=1.0_f64) {
+        fn a_known_overlap_is_reproduced(pure in 1e-6..10.0_f64, cpu in 1e-6..10.0_f64, share in 0.0..=1.0_f64) {
             let found = percent(pure, cpu, pure + cpu - share * pure.min(cpu)).unwrap();
             prop_assert!((found - 100.0 * share).abs() < 1e-4, "{found} {share}");
         }

@@ -1,24 +1,26 @@
-//! On how many ranks a benchmark runs, and in how many groups at once.
+//! Numbers of ranks of a benchmark, and groups of ranks that run at the same time.
 
-use super::benchmark::Benchmark;
-use crate::imb_io::plan::PlanError;
+use super::benchmark::ImbBenchmark;
+use crate::imb_io::plan::PlanningError;
 
-/// Numbers of ranks, ascending: `npmin`, 2 `npmin`, 4 `npmin`, ... as long as they are below `world_ranks`, and all. An
-/// `npmin` above `world_ranks` means all of them, as users of the release expect: one command line serves any number.
+/// Numbers of ranks, ascending: `npmin`, 2 `npmin`, 4 `npmin`, ... below `world_ranks`, and `world_ranks`. An `npmin` above
+/// `world_ranks` means all ranks, as in the release: one command line serves any number.
 ///
 /// # Errors
-/// [`PlanError::Argument`] for an `npmin` or a world of 0.
-pub fn counts(npmin: u64, world_ranks: u64) -> Result<Vec<u64>, PlanError> {
+/// [`PlanningError::Argument`] for an `npmin` or a world of 0.
+pub fn counts(npmin: u64, world_ranks: u64) -> Result<Vec<u64>, PlanningError> {
     if npmin == 0 || world_ranks == 0 {
-        return Err(PlanError::argument(format!("at least {npmin} of {world_ranks} ranks: both numbers begin with 1")));
+        return Err(PlanningError::argument(format!(
+            "at least {npmin} of {world_ranks} ranks: both numbers must be at least 1"
+        )));
     }
     let doubled = std::iter::successors(Some(npmin), |ranks| ranks.checked_mul(2));
     Ok(doubled.take_while(|ranks| *ranks < world_ranks).chain([world_ranks]).collect())
 }
 
-/// The numbers of ranks of one benchmark: 1 where one rank does everything, else `counts`.
+/// The numbers of ranks of one benchmark: 1 for single-rank benchmarks, else `counts`.
 #[must_use]
-pub fn counts_of<'a>(benchmark: &Benchmark, counts: &'a [u64]) -> &'a [u64] {
+pub fn benchmark_rank_counts<'a>(benchmark: &ImbBenchmark, counts: &'a [u64]) -> &'a [u64] {
     if benchmark.is_single() {
         &[1]
     } else {
@@ -26,37 +28,37 @@ pub fn counts_of<'a>(benchmark: &Benchmark, counts: &'a [u64]) -> &'a [u64] {
     }
 }
 
-/// Groups of ranks that run the same row, next to each other in the order of the ranks of the world.
+/// Groups of consecutive ranks of the world that run the same row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups {
     /// Ranks of each group.
     pub ranks: u64,
-    /// Number of groups. 1 without `-multi`, and with it as soon as a second one does not fit.
+    /// Number of groups. 1 without `-multi`, or if a second group does not fit.
     pub groups: u64,
 }
 
-/// Where a rank of the world is in its row.
+/// Group and rank within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Which group, from 0.
+    /// Group, from 0.
     pub group: u64,
-    /// Which rank of it, from 0.
+    /// Rank in the group, from 0.
     pub rank: u64,
 }
 
 impl Groups {
-    /// Groups of `ranks` in a world: one, or with `multi` as many as fit.
+    /// One group of `ranks` in a world, or with `multi` as many as fit.
     ///
     /// # Errors
-    /// [`PlanError::Partition`] if `ranks` is not in 1..=`world_ranks`.
-    pub fn new(ranks: u64, world_ranks: u64, multi: bool) -> Result<Self, PlanError> {
+    /// [`PlanningError::Partition`] if `ranks` is not in 1..=`world_ranks`.
+    pub fn new(ranks: u64, world_ranks: u64, multi: bool) -> Result<Self, PlanningError> {
         if ranks == 0 || ranks > world_ranks {
-            return Err(PlanError::Partition { ranks, world_ranks });
+            return Err(PlanningError::Partition { ranks, world_ranks });
         }
         Ok(Self { ranks, groups: if multi { world_ranks / ranks } else { 1 } })
     }
 
-    /// The place of a rank of the world; `None` for those that wait.
+    /// The member that a rank of the world is; `None` if it waits.
     #[must_use]
     pub fn member(&self, world_rank: u64) -> Option<Member> {
         let member = Member { group: world_rank / self.ranks, rank: world_rank % self.ranks };
@@ -89,7 +91,7 @@ mod tests {
         }
         assert!(counts(0, 4).is_err() && counts(1, 0).is_err());
         assert_eq!(counts(1, u64::MAX).unwrap().len(), 65);
-        let of = |name: &str| counts_of(find(name).unwrap(), &[2, 4, 5]).to_vec();
+        let of = |name: &str| benchmark_rank_counts(find(name).unwrap(), &[2, 4, 5]).to_vec();
         assert_eq!((of("S_IRead_Expl"), of("P_Read_Priv"), of("Open_Close")), (vec![1], vec![2, 4, 5], vec![2, 4, 5]));
     }
 
@@ -100,7 +102,7 @@ mod tests {
         assert_eq!((member(4, true, 0), member(4, true, 7), member(4, true, 8)), (at(0, 0), at(1, 3), None));
         assert_eq!((member(4, false, 3), member(4, false, 4)), (at(0, 3), None));
         assert_eq!((member(1, true, 10), member(11, true, 10)), (at(10, 0), at(0, 10)));
-        // More than half of the ranks: several groups are one, and the row is that of a run without them.
+        // More than half of the ranks: there is one group, as without `-multi`.
         assert_eq!(Groups::new(6, 11, true), Groups::new(6, 11, false));
         assert!(Groups::new(0, 11, true).is_err() && Groups::new(12, 11, true).is_err());
     }
@@ -114,7 +116,7 @@ mod tests {
         }
 
         #[test]
-        fn every_place_is_taken_once(world in 1_u64..200, ranks in 1_u64..200, multi: bool) {
+        fn every_member_occurs_once(world in 1_u64..200, ranks in 1_u64..200, multi: bool) {
             let groups = Groups::new(ranks.min(world), world, multi).unwrap();
             let members: Vec<_> = (0..world).filter_map(|rank| groups.member(rank)).collect();
             let all: Vec<_> = (0..groups.groups)

@@ -1,42 +1,46 @@
-//! All rows of a run in their order.
+//! All rows of a run in order.
 
-use super::benchmark::{Benchmark, Mode, ModeChoice};
-use super::processes::{counts_of, Groups};
-use crate::imb_io::plan::PlanError;
+use super::benchmark::{ImbBenchmark, Mode, ModeChoice};
+use super::processes::{benchmark_rank_counts, Groups};
+use crate::imb_io::plan::PlanningError;
 
 /// One line of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// What is measured.
-    pub benchmark: &'static Benchmark,
-    /// On how many ranks (of each group).
+pub struct PlannedRow {
+    /// Benchmark.
+    pub benchmark: &'static ImbBenchmark,
+    /// Ranks of each group.
     pub ranks: u64,
-    /// Under which heading.
+    /// Mode.
     pub mode: Mode,
-    /// X in bytes; `None` for Open_Close, which has repetitions only.
+    /// X in bytes; `None` for Open_Close, which has iterations only.
     pub sample_bytes: Option<u64>,
 }
 
-impl Row {
-    /// The groups that run at the same time on `world_ranks` ranks, if there are to be several: one for benchmarks of a
-    /// single rank, whatever is asked for.
+impl PlannedRow {
+    /// The groups that run at the same time on `world_ranks` ranks; always one for single-rank benchmarks.
     ///
     /// # Errors
     /// As [`Groups::new`].
-    pub fn groups(&self, world_ranks: u64, multi: bool) -> Result<Groups, PlanError> {
+    pub fn groups(&self, world_ranks: u64, multi: bool) -> Result<Groups, PlanningError> {
         Groups::new(self.ranks, world_ranks, multi && !self.benchmark.is_single())
     }
 }
 
-/// The rows of `benchmarks`: for each of them the numbers of ranks, in these the modes, in these the sizes. Groups that run
-/// at the same time share a row. [`super::Repetitions::bound_seconds`] of their number is the longest the run can take.
+/// The rows of `benchmarks`, nested by number of ranks, mode and size. Groups that run at the same time share a row.
+/// [`super::IterationRule::bound_seconds`] of their number is the longest time of the run.
 #[must_use]
-pub fn rows(benchmarks: &[&'static Benchmark], counts: &[u64], modes: ModeChoice, sizes_bytes: &[u64]) -> Vec<Row> {
+pub fn rows(
+    benchmarks: &[&'static ImbBenchmark],
+    counts: &[u64],
+    modes: ModeChoice,
+    sizes_bytes: &[u64],
+) -> Vec<PlannedRow> {
     let mut rows = Vec::new();
     for &benchmark in benchmarks {
-        for &ranks in counts_of(benchmark, counts) {
+        for &ranks in benchmark_rank_counts(benchmark, counts) {
             for &mode in benchmark.modes(modes) {
-                let row = |sample_bytes| Row { benchmark, ranks, mode, sample_bytes };
+                let row = |sample_bytes| PlannedRow { benchmark, ranks, mode, sample_bytes };
                 match benchmark.transfer() {
                     Some(_) => rows.extend(sizes_bytes.iter().map(|bytes| row(Some(*bytes)))),
                     None => rows.push(row(None)),
@@ -51,23 +55,23 @@ pub fn rows(benchmarks: &[&'static Benchmark], counts: &[u64], modes: ModeChoice
 mod tests {
     use super::super::names::select;
     use super::super::processes::counts;
-    use super::super::{Repetitions, Sizes};
+    use super::super::{IterationRule, SampleSizes};
     use super::*;
 
-    fn of(names: &[&str], npmin: u64, world_ranks: u64, modes: ModeChoice) -> Vec<Row> {
+    fn of(names: &[&str], npmin: u64, world_ranks: u64, modes: ModeChoice) -> Vec<PlannedRow> {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let chosen = select(&names, &[], &[]).unwrap();
-        rows(&chosen, &counts(npmin, world_ranks).unwrap(), modes, &Sizes::default().bytes().unwrap())
+        rows(&chosen, &counts(npmin, world_ranks).unwrap(), modes, &SampleSizes::default().bytes().unwrap())
     }
 
     #[test]
     fn the_default_list_and_its_bound() {
-        // 45 headings with sizes: 37 - 1 benchmarks and 9 second modes. S has 8 + 2 of them, on one rank.
+        // 45 headings with sizes: 37 - 1 benchmarks and 9 second modes. S has 8 + 2 headings, on one rank.
         let both = |world| of(&[], 1, world, ModeChoice::Both);
         assert_eq!(both(1).len(), 45 * 24 + 1);
         assert_eq!(both(4).len(), (10 + 35 * 3) * 24 + 3);
         assert_eq!(of(&[], 4, 4, ModeChoice::Aggregate).len(), 36 * 24 + 1);
-        assert_eq!(Repetitions::default().bound_seconds(both(4).len() as u64), Some(27_630.0));
+        assert_eq!(IterationRule::default().bound_seconds(both(4).len() as u64), Some(27_630.0));
     }
 
     #[test]

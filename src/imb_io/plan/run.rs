@@ -1,34 +1,34 @@
-//! The plan of a run of IMB-IO: all rows, and the memory for their data.
+//! The plan of a run: all rows, and the memory for their data.
 
 use super::names::select;
 use super::processes::{counts, Groups};
-use super::rows::{rows, Row};
-use super::tiles::part;
-use super::{Benchmark, PlanError, Repetitions, Transfer};
+use super::rows::{rows, PlannedRow};
+use super::tiles::sample_portion;
+use super::{ImbBenchmark, IterationRule, PlanningError, TransferSpec};
 use crate::frame::units::MIB;
 use crate::imb_io::config::ImbConfig;
 use beff_backends::Direction;
 
-/// Samples of a row that are in memory at the same time, in bytes of all ranks, where each has memory of its own. Later writes
-/// repeat their data, later reads come when these have been compared. A little more than the volume of a row by default.
-pub const LAP_BYTES: u64 = 64 * MIB;
+/// Bytes of samples of all ranks that have separate windows in memory at the same time. Later writes repeat their data, later
+/// reads follow when these have been compared. A little more than the default volume of a row.
+pub const PERIOD_BYTES: u64 = 64 * MIB;
 
-/// What will run, the same on every rank.
+/// Plan of a run, the same on every rank.
 #[derive(Clone, Debug)]
 pub struct ImbPlan {
-    /// What is measured, in order.
-    pub benchmarks: Vec<&'static Benchmark>,
+    /// Benchmarks in run order.
+    pub benchmarks: Vec<&'static ImbBenchmark>,
     /// Numbers of ranks.
     pub counts: Vec<u64>,
-    /// Sizes of the samples.
+    /// Sample sizes.
     pub sizes_bytes: Vec<u64>,
     /// All rows, each for every backend.
-    pub rows: Vec<Row>,
-    /// How often each is repeated.
-    pub repetitions: Repetitions,
+    pub rows: Vec<PlannedRow>,
+    /// Rule for the iterations.
+    pub iterations: IterationRule,
     /// Ranks of the world.
     pub world_ranks: u64,
-    /// Several groups at the same time.
+    /// True if several groups run at the same time.
     pub multi: bool,
 }
 
@@ -36,19 +36,19 @@ impl ImbPlan {
     /// The plan of a configuration for `world_ranks` ranks.
     ///
     /// # Errors
-    /// [`PlanError::Argument`] for what the configuration should not have had in it.
-    pub fn new(config: &ImbConfig, world_ranks: u64) -> Result<Self, PlanError> {
+    /// [`PlanningError::Argument`] for an invalid configuration.
+    pub fn new(config: &ImbConfig, world_ranks: u64) -> Result<Self, PlanningError> {
         let benchmarks = select(&config.benchmarks, &[], &[])?;
         let counts = counts(config.npmin, world_ranks)?;
         let sizes_bytes = config.sizes.bytes()?;
-        config.repetitions.check()?;
+        config.iterations.check()?;
         let rows = rows(&benchmarks, &counts, config.modes, &sizes_bytes);
         Ok(Self {
             benchmarks,
             counts,
             sizes_bytes,
             rows,
-            repetitions: config.repetitions,
+            iterations: config.iterations,
             world_ranks,
             multi: config.multi.is_some(),
         })
@@ -58,53 +58,53 @@ impl ImbPlan {
     ///
     /// # Errors
     /// As [`Groups::new`].
-    pub fn groups(&self, row: &Row) -> Result<Groups, PlanError> {
+    pub fn groups(&self, row: &PlannedRow) -> Result<Groups, PlanningError> {
         row.groups(self.world_ranks, self.multi)
     }
 
-    /// Repetitions of a row before its time is looked at.
+    /// Iterations of a row before the reduction by time.
     #[must_use]
-    pub fn most(&self, row: &Row) -> u64 {
-        self.repetitions.most(row.sample_bytes, row.mode)
+    pub fn max_iterations(&self, row: &PlannedRow) -> u64 {
+        self.iterations.max_iterations(row.sample_bytes, row.mode)
     }
 
     /// Bytes for the data of one rank, the largest over all rows.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        let of = |row: &Row| {
+        let of = |row: &PlannedRow| {
             let sample = row.sample_bytes.unwrap_or(1);
-            let steps = lap_steps(sample, self.most(row));
-            // Rank 0 has the longest part.
-            steps.saturating_mul(part(sample, row.ranks, 0).map_or(0, |part| part.length_bytes))
+            let steps = period_steps(sample, self.max_iterations(row));
+            // Rank 0 has the longest portion.
+            steps.saturating_mul(sample_portion(sample, row.ranks, 0).map_or(0, |part| part.length_bytes))
         };
         self.rows.iter().map(of).max().unwrap_or(0)
     }
 
-    /// Bytes for looking at a file in order of arrival, as a whole on one rank; the largest of them, 0 without any.
+    /// Bytes of the largest file in order of arrival, which one rank reads as a whole for verification; 0 without such files.
     #[must_use]
     pub fn whole_file_bytes(&self) -> u64 {
-        let writes = |t: &Transfer| t.by_arrival() && t.direction == Direction::Write;
-        let by_arrival = |row: &&Row| row.benchmark.transfer().is_some_and(writes);
-        let of = |row: &Row| row.sample_bytes.unwrap_or(0).saturating_mul(self.most(row));
+        let writes = |t: &TransferSpec| t.is_arrival_ordered() && t.direction == Direction::Write;
+        let by_arrival = |row: &&PlannedRow| row.benchmark.transfer().is_some_and(writes);
+        let of = |row: &PlannedRow| row.sample_bytes.unwrap_or(0).saturating_mul(self.max_iterations(row));
         self.rows.iter().filter(by_arrival).map(of).max().unwrap_or(0)
     }
 }
 
-/// Samples of a row with memory of their own, of `steps` in all; at least 1.
+/// Number of samples with separate windows, of `steps`; at least 1.
 #[must_use]
-pub fn lap_steps(sample_bytes: u64, steps: u64) -> u64 {
+pub fn period_steps(sample_bytes: u64, steps: u64) -> u64 {
     match sample_bytes {
         0 => steps.max(1),
-        bytes => steps.min(LAP_BYTES / bytes).max(1),
+        bytes => steps.min(PERIOD_BYTES / bytes).max(1),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ModeChoice, Sizes};
+    use super::super::{ModeChoice, SampleSizes};
     use super::*;
-    use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Repeat};
-    use crate::imb_io::config::{Buffers, FileState};
+    use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy};
+    use crate::imb_io::config::{InitialFileState, IterationBuffers};
 
     fn config(benchmarks: &[&str]) -> ImbConfig {
         ImbConfig {
@@ -116,13 +116,13 @@ mod tests {
             out: None,
             npmin: 1,
             multi: None,
-            sizes: Sizes::default(),
-            repetitions: Repetitions::default(),
-            repeat: Repeat::Off,
+            sizes: SampleSizes::default(),
+            iterations: IterationRule::default(),
+            repeat: RepetitionPolicy::Off,
             until_share: None,
             modes: ModeChoice::Both,
-            file: Some(FileState::Existing),
-            buffers: Some(Buffers::Reused),
+            file: Some(InitialFileState::Existing),
+            buffers: Some(IterationBuffers::Reused),
             hints: Vec::new(),
             unique_open: false,
             cache: CachePolicy::Drop,
@@ -140,8 +140,8 @@ mod tests {
         let plan = ImbPlan::new(&config(&[]), 4).unwrap();
         assert_eq!(plan.rows.len(), (10 + 35 * 3) * 24 + 3);
         for row in &plan.rows {
-            let steps = plan.most(row);
-            assert_eq!(lap_steps(row.sample_bytes.unwrap_or(1), steps), steps);
+            let steps = plan.max_iterations(row);
+            assert_eq!(period_steps(row.sample_bytes.unwrap_or(1), steps), steps);
         }
         // 640 samples of 64 KiB, or 40 MiB in fewer larger ones.
         assert_eq!(plan.memory_bytes(), 40 * MIB);
@@ -150,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn laps_bound_the_memory() {
-        let sizes = Sizes::List(vec![3 * MIB, 100 * MIB]);
-        let repetitions = Repetitions { volume_bytes: 1 << 40, ..Repetitions::default() };
-        let plan = ImbPlan::new(&ImbConfig { sizes, repetitions, ..config(&["P_Write_Indv"]) }, 2).unwrap();
-        assert_eq!((lap_steps(3 * MIB, 1000), lap_steps(100 * MIB, 1000), lap_steps(0, 1000)), (21, 1, 1000));
+    fn the_period_bounds_the_memory() {
+        let sizes = SampleSizes::List(vec![3 * MIB, 100 * MIB]);
+        let repetitions = IterationRule { volume_bytes: 1 << 40, ..IterationRule::default() };
+        let plan = ImbPlan::new(&ImbConfig { sizes, iterations: repetitions, ..config(&["P_Write_Indv"]) }, 2).unwrap();
+        assert_eq!((period_steps(3 * MIB, 1000), period_steps(100 * MIB, 1000), period_steps(0, 1000)), (21, 1, 1000));
         assert_eq!(plan.memory_bytes(), 100 * MIB);
     }
 

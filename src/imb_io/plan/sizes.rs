@@ -1,21 +1,21 @@
-//! Sizes of the samples, X: 0 and powers of two, or a list.
+//! Sample sizes X: 0 and powers of two, or a list.
 
 use super::tiles::{too_large, LARGEST_SAMPLE_BYTES};
 use crate::frame::units::parse_size;
-use crate::imb_io::plan::PlanError;
+use crate::imb_io::plan::PlanningError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Sizes in a list at most: each is a row of every benchmark, number of ranks and backend.
-const MOST_SIZES: usize = 1024;
+/// Maximum length of a list: each size is a row of every benchmark, number of ranks and backend.
+const MAX_SIZES: usize = 1024;
 
-/// Largest exponent: 2^30 is the largest power of two that an int can count.
+/// Largest exponent: 2^30 is the largest power of two that fits in an int count.
 pub const LARGEST_LOG: u32 = 30;
 
-/// Which sizes are measured.
+/// Sample sizes to measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Sizes {
+pub enum SampleSizes {
     /// 0, then every power of two from 2^min to 2^max.
     Powers {
         /// Exponent of the smallest size that is not 0.
@@ -23,26 +23,26 @@ pub enum Sizes {
         /// Exponent of the largest size.
         max_log: u32,
     },
-    /// These, in bytes, in this order, as often as they are there.
+    /// These sizes in bytes, in this order, duplicates included.
     List(Vec<u64>),
 }
 
-impl Default for Sizes {
+impl Default for SampleSizes {
     /// 0, 1, 2, 4, ... 4 MiB.
     fn default() -> Self {
         Self::Powers { min_log: 0, max_log: 22 }
     }
 }
 
-impl Sizes {
-    /// From `max` or `min:max`, two exponents.
+impl SampleSizes {
+    /// Parses the exponents `max` or `min:max`.
     ///
     /// # Errors
-    /// [`PlanError::Argument`] if these are no numbers, in the wrong order or above [`LARGEST_LOG`].
-    pub fn from_logs(text: &str) -> Result<Self, PlanError> {
+    /// [`PlanningError::Argument`] for exponents that are not numbers, in the wrong order or above [`LARGEST_LOG`].
+    pub fn from_logs(text: &str) -> Result<Self, PlanningError> {
         let number = |log: &str| {
             log.trim().parse::<u32>().map_err(|_| {
-                PlanError::argument(format!(
+                PlanningError::argument(format!(
                     "sizes '{text}': expected max or min:max, exponents of two from 0 to {LARGEST_LOG}, e.g. 12:22"
                 ))
             })
@@ -52,46 +52,46 @@ impl Sizes {
         sizes.bytes().map(|_| sizes)
     }
 
-    /// From the text of a file: sizes with an optional suffix K, M or G (powers of two) between blanks, line ends or
-    /// commas; from `#` to the end of a line a comment.
+    /// Parses the text of a file: sizes with an optional suffix K, M or G (powers of two), separated by blanks, line ends or
+    /// commas; `#` begins a comment up to the end of the line.
     ///
     /// # Errors
-    /// [`PlanError::Argument`] with the number of the line for what is no size; for an empty list and sizes beyond
+    /// [`PlanningError::Argument`] with the line number for an invalid size; for an empty list and sizes above
     /// [`LARGEST_SAMPLE_BYTES`].
-    pub fn from_list(text: &str) -> Result<Self, PlanError> {
+    pub fn from_list(text: &str) -> Result<Self, PlanningError> {
         let mut list = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default();
             for word in line.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty()) {
                 let size = parse_size(word);
-                list.push(size.map_err(|e| PlanError::argument(format!("list of sizes, line {number}: {e}")))?);
+                list.push(size.map_err(|e| PlanningError::argument(format!("list of sizes, line {number}: {e}")))?);
             }
         }
         let sizes = Self::List(list);
         sizes.bytes().map(|_| sizes)
     }
 
-    /// All of them in bytes, in the order in which they are measured.
+    /// All sizes in bytes, in the order of measurement.
     ///
     /// # Errors
-    /// [`PlanError::Argument`] for exponents in the wrong order or above [`LARGEST_LOG`], an empty list, and sizes beyond
+    /// [`PlanningError::Argument`] for exponents in the wrong order or above [`LARGEST_LOG`], an empty list, and sizes above
     /// [`LARGEST_SAMPLE_BYTES`].
-    pub fn bytes(&self) -> Result<Vec<u64>, PlanError> {
+    pub fn bytes(&self) -> Result<Vec<u64>, PlanningError> {
         match self {
-            Self::Powers { min_log, max_log } if min_log > max_log => Err(PlanError::argument(format!(
+            Self::Powers { min_log, max_log } if min_log > max_log => Err(PlanningError::argument(format!(
                 "sizes from 2^{min_log} to 2^{max_log}: the first exponent must not be above the second one"
             ))),
-            Self::Powers { max_log, .. } if *max_log > LARGEST_LOG => Err(PlanError::argument(format!(
+            Self::Powers { max_log, .. } if *max_log > LARGEST_LOG => Err(PlanningError::argument(format!(
                 "sizes up to 2^{max_log} bytes: the largest exponent is {LARGEST_LOG}, one call of MPI moves less than 2^31"
             ))),
             Self::Powers { min_log, max_log } => {
                 Ok(std::iter::once(0).chain((*min_log..=*max_log).map(|log| 1 << log)).collect())
             }
             Self::List(list) if list.is_empty() => {
-                Err(PlanError::argument("the list of sizes is empty; give at least one"))
+                Err(PlanningError::argument("the list of sizes is empty; give at least one"))
             }
-            Self::List(list) if list.len() > MOST_SIZES => Err(PlanError::argument(format!(
-                "the list has {} sizes; {MOST_SIZES} can be measured in one run",
+            Self::List(list) if list.len() > MAX_SIZES => Err(PlanningError::argument(format!(
+                "the list has {} sizes; {MAX_SIZES} can be measured in one run",
                 list.len()
             ))),
             Self::List(list) => match list.iter().find(|size| **size > LARGEST_SAMPLE_BYTES) {
@@ -107,17 +107,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn logs(text: &str) -> Result<Vec<u64>, PlanError> {
-        Sizes::from_logs(text).and_then(|sizes| sizes.bytes())
+    fn logs(text: &str) -> Result<Vec<u64>, PlanningError> {
+        SampleSizes::from_logs(text).and_then(|sizes| sizes.bytes())
     }
 
-    fn list(text: &str) -> Result<Vec<u64>, PlanError> {
-        Sizes::from_list(text).and_then(|sizes| sizes.bytes())
+    fn list(text: &str) -> Result<Vec<u64>, PlanningError> {
+        SampleSizes::from_list(text).and_then(|sizes| sizes.bytes())
     }
 
     #[test]
     fn powers_of_two_behind_zero() {
-        let default = Sizes::default().bytes().unwrap();
+        let default = SampleSizes::default().bytes().unwrap();
         assert_eq!((default.len(), &default[..5], default[23]), (24, &[0, 1, 2, 4, 8][..], 4 << 20));
         assert_eq!(logs("22").unwrap(), default);
         assert_eq!(logs("16:16").unwrap(), [0, 65536]);

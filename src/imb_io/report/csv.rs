@@ -1,13 +1,12 @@
 //! PREFIX.csv of IMB-IO: one line for each row and each group that is shown.
 
-use crate::frame::records::MachineShare;
-use crate::frame::report::csv::{table, Cell, Column, Origin};
+use crate::frame::records::InterferenceRecord;
+use crate::frame::report::csv::{csv_table, Column, CsvCell, RunColumns};
 use crate::imb_io::config::ImbConfig;
-use crate::imb_io::records::{ImbResult, OverlapTimes, RepetitionTimes, RowEnd, RowRecord};
+use crate::imb_io::records::{ImbResult, IterationTimes, OverlapTimes, RowRecord, RowStatus};
 use crate::imb_io::values::{GroupValue, ImbDerived, RepeatedRow, RowValue};
 
-/// What a line is made of.
-struct Line<'a> {
+struct GroupLine<'a> {
     config: &'a ImbConfig,
     record: &'a RowRecord,
     value: &'a RowValue,
@@ -16,51 +15,51 @@ struct Line<'a> {
     reason: Option<&'a str>,
 }
 
-impl Line<'_> {
-    /// What a row that is not complete says of times is not meant to be read.
+impl GroupLine<'_> {
+    /// Times of an incomplete row are not valid.
     fn is_complete(&self) -> bool {
-        self.record.ended == RowEnd::Complete
+        self.record.ended == RowStatus::Complete
     }
 
-    fn times<'a>(&'a self, time: fn(&RepetitionTimes) -> f64) -> Cell<'a> {
-        self.record.repetition_times.as_ref().filter(|_| self.is_complete()).map(time).into()
+    fn times<'a>(&'a self, time: fn(&IterationTimes) -> f64) -> CsvCell<'a> {
+        self.record.iteration_times.as_ref().filter(|_| self.is_complete()).map(time).into()
     }
 
-    fn repeated<'a>(&'a self, number: fn(&RepeatedRow) -> Option<f64>) -> Cell<'a> {
+    fn repeated<'a>(&'a self, number: fn(&RepeatedRow) -> Option<f64>) -> CsvCell<'a> {
         self.value.repeated.as_ref().and_then(number).into()
     }
 
-    fn machine<'a>(&'a self, number: fn(&MachineShare) -> f64) -> Cell<'a> {
-        self.record.machine.as_ref().map(number).into()
+    fn machine<'a>(&'a self, number: fn(&InterferenceRecord) -> f64) -> CsvCell<'a> {
+        self.record.interference.as_ref().map(number).into()
     }
 
-    fn overlap<'a>(&'a self, time: fn(&OverlapTimes) -> Option<f64>) -> Cell<'a> {
+    fn overlap<'a>(&'a self, time: fn(&OverlapTimes) -> Option<f64>) -> CsvCell<'a> {
         self.record.overlap.as_ref().filter(|_| self.is_complete()).and_then(time).into()
     }
 }
 
-fn columns<'r>() -> [Column<Line<'r>>; 50] {
+fn columns<'r>() -> [Column<GroupLine<'r>>; 50] {
     [
         ("backend", |l| (&l.record.backend).into()),
         ("benchmark", |l| (&l.record.benchmark).into()),
         ("ranks", |l| l.record.ranks.into()),
         ("groups", |l| l.record.groups.into()),
         ("group", |l| l.group.map(|g| g.group).into()),
-        ("mode", |l| Cell::word(l.record.mode)),
-        ("file", |l| Cell::word(l.config.file)),
-        ("buffers", |l| Cell::word(l.config.buffers)),
+        ("mode", |l| CsvCell::word(l.record.mode)),
+        ("file", |l| CsvCell::word(l.config.file)),
+        ("buffers", |l| CsvCell::word(l.config.buffers)),
         ("sample_bytes", |l| l.record.sample_bytes.into()),
-        ("repetitions", |l| l.record.repetitions.into()),
-        ("repetitions_wanted", |l| l.record.repetitions_wanted.into()),
+        ("iterations", |l| l.record.iterations.into()),
+        ("iterations_requested", |l| l.record.iterations_requested.into()),
         ("ended", |l| l.ended.into()),
         ("reason", |l| l.reason.into()),
         ("t_min_seconds", |l| l.group.map(|g| g.times.min_seconds).into()),
         ("t_max_seconds", |l| l.group.map(|g| g.times.max_seconds).into()),
         ("t_mean_seconds", |l| l.group.map(|g| g.times.mean_seconds).into()),
         ("mb_per_second", |l| l.group.and_then(|g| g.mb_per_second).into()),
-        ("repetition_median_seconds", |l| l.times(|t| t.median_seconds)),
-        ("repetition_p99_seconds", |l| l.times(|t| t.p99_seconds)),
-        ("repetition_max_seconds", |l| l.times(|t| t.max_seconds)),
+        ("iteration_median_seconds", |l| l.times(|t| t.median_seconds)),
+        ("iteration_p99_seconds", |l| l.times(|t| t.p99_seconds)),
+        ("iteration_max_seconds", |l| l.times(|t| t.max_seconds)),
         ("median_mb_per_second", |l| l.value.median_mb_per_second.into()),
         ("blocking_seconds", |l| l.overlap(|o| o.blocking_seconds)),
         ("alone_seconds", |l| l.overlap(|o| Some(o.alone_seconds))),
@@ -81,10 +80,10 @@ fn columns<'r>() -> [Column<Line<'r>>; 50] {
         ("real_seconds", |l| l.record.real_seconds.into()),
         ("machine_cpu_seconds", |l| l.machine(|m| m.cpu_seconds)),
         ("steal_seconds", |l| l.machine(|m| m.steal_seconds)),
-        ("others_seconds", |l| l.machine(|m| m.others_seconds)),
-        ("waited_seconds", |l| l.record.machine.as_ref().and_then(|m| m.waited_seconds).into()),
-        ("involuntary_switches", |l| l.record.machine.as_ref().map(|m| m.involuntary_switches).into()),
-        ("repeated_measured", |l| l.value.repeated.map(|r| r.measured).into()),
+        ("other_process_seconds", |l| l.machine(|m| m.other_process_seconds)),
+        ("run_queue_wait_seconds", |l| l.record.interference.as_ref().and_then(|m| m.run_queue_wait_seconds).into()),
+        ("involuntary_switches", |l| l.record.interference.as_ref().map(|m| m.involuntary_switches).into()),
+        ("repeated_measurements", |l| l.value.repeated.map(|r| r.measurements).into()),
         ("repeated_mean_seconds", |l| l.repeated(|r| Some(r.mean_seconds))),
         ("repeated_low_seconds", |l| l.repeated(|r| r.interval_seconds.map(|[low, _]| low))),
         ("repeated_high_seconds", |l| l.repeated(|r| r.interval_seconds.map(|[_, high]| high))),
@@ -94,15 +93,15 @@ fn columns<'r>() -> [Column<Line<'r>>; 50] {
     ]
 }
 
-/// The table as UTF-8 bytes. A row that is not complete has one line without times.
+/// The table as UTF-8 bytes. An incomplete row has one line without times.
 ///
 /// # Errors
-/// What the csv writer reports.
+/// An error of the csv writer.
 pub fn csv(result: &ImbResult, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::Error> {
     let mut lines = Vec::new();
     for (record, value) in result.rows.iter().zip(&derived.rows) {
         let (ended, reason) = end(&record.ended);
-        let line = |group| Line { config: &result.config, record, value, group, ended, reason };
+        let line = |group| GroupLine { config: &result.config, record, value, group, ended, reason };
         if value.groups.is_empty() {
             lines.push(line(None));
         }
@@ -110,23 +109,23 @@ pub fn csv(result: &ImbResult, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::E
     }
     let hints = result.config.hints.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let setup = &result.setup;
-    let origin = Origin::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir).with_hints(hints);
-    table(&origin, &columns(), lines)
+    let origin = RunColumns::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir).with_hints(hints);
+    csv_table(&origin, &columns(), lines)
 }
 
-fn end(ended: &RowEnd) -> (&'static str, Option<&str>) {
+fn end(ended: &RowStatus) -> (&'static str, Option<&str>) {
     match ended {
-        RowEnd::Complete => ("complete", None),
-        RowEnd::Error(message) => ("error", Some(message)),
-        RowEnd::Interrupted => ("interrupted", None),
-        RowEnd::NotRun(reason) => ("not_run", Some(reason)),
+        RowStatus::Complete => ("complete", None),
+        RowStatus::Error(message) => ("error", Some(message)),
+        RowStatus::Interrupted => ("interrupted", None),
+        RowStatus::NotRun(reason) => ("not_run", Some(reason)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::report::csv::read;
+    use crate::frame::report::csv::read_csv;
     use crate::imb_io::report::fixtures;
     use crate::imb_io::values::derive;
 
@@ -141,10 +140,10 @@ mod tests {
     #[test]
     fn a_row_that_is_not_complete_has_one_line_without_times() {
         let result = fixtures::failed();
-        let (column, rows) = read(&csv(&result, &derive(&result)).unwrap());
+        let (column, rows) = read_csv(&csv(&result, &derive(&result)).unwrap());
         let broken = rows.iter().filter(|r| &r[column("ended")] != "complete");
         let broken: Vec<_> = broken.collect();
-        assert_eq!(broken.len(), result.rows.iter().filter(|r| r.ended != RowEnd::Complete).count());
+        assert_eq!(broken.len(), result.rows.iter().filter(|r| r.ended != RowStatus::Complete).count());
         for line in broken {
             assert!((column("t_min_seconds")..=column("sync_seconds")).all(|c| line[c].is_empty()), "{line:?}");
         }

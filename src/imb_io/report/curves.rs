@@ -1,7 +1,7 @@
-//! The pictures: a panel for each benchmark, and values over ranks.
+//! Pictures: a panel for each benchmark, and values over ranks.
 
-use crate::frame::report::html::lines::{self, Abscissa, Curve, Look, Point};
-use crate::frame::report::html::scale::{size, Log};
+use crate::frame::report::html::lines::{self, Abscissa, FrameCurve, FramePoint, MarkerStyle};
+use crate::frame::report::html::scale::{size, LogScale};
 use crate::frame::report::picture;
 use crate::frame::report::picture::Picture;
 use crate::frame::report::table::Table;
@@ -10,22 +10,21 @@ use crate::frame::words::rate;
 use crate::imb_io::records::{ImbResult, RowRecord};
 use crate::imb_io::values::{ImbDerived, RowValue};
 
-use super::blocks::{is_wrong, mb_per_second, ranks, with_all_groups, Block as Rows};
+use super::blocks::{blocks_of_all_groups, is_wrong, mb_per_second, rank_count, RowBlock as Rows};
 
-/// Panels at most; a damaged file may name any number of benchmarks.
-const PANELS: usize = 60;
+/// Maximum number of panels; a damaged file may contain any number of benchmarks.
+const MAX_PANELS: usize = 60;
 
-/// What tells a curve from others in a panel.
 fn curve_name(block: &Rows<'_>) -> String {
     let first = block.first;
     let groups = if first.groups > 1 { format!("{} x ", first.groups) } else { String::new() };
-    format!("{}, {groups}{}{}", first.backend, ranks(first.ranks), sync(block))
+    format!("{}, {groups}{}{}", first.backend, rank_count(first.ranks), sync(block))
 }
 
 fn sync(block: &Rows<'_>) -> String {
-    match block.sync() {
+    match block.sync_label() {
         "" => String::new(),
-        what => format!(", sync behind {what}"),
+        what => format!(", sync after {what}"),
     }
 }
 
@@ -39,8 +38,8 @@ fn curve_names(drawn: &[&Rows<'_>]) -> Vec<String> {
     names
 }
 
-/// A panel for each benchmark, with `table` as its numbers, and what one sees. Of more curves than can be told apart those of most ranks
-/// are drawn.
+/// A panel for each benchmark, with the numbers in `table`, and a note. If there are more curves than styles, only those with the
+/// most ranks are drawn.
 pub(super) fn picture(result: &ImbResult, blocks: &[Rows<'_>], table: Table) -> Option<(Picture, String)> {
     let mut drawn: Vec<&Rows<'_>> = blocks.iter().filter(|b| b.first.sample_bytes.is_some() && b.has_times()).collect();
     let mut names = curve_names(&drawn);
@@ -52,7 +51,7 @@ pub(super) fn picture(result: &ImbResult, blocks: &[Rows<'_>], table: Table) -> 
     }
     let sizes = drawn.iter().flat_map(|b| &b.rows).filter_map(|(row, _)| row.sample_bytes);
     let axis = Abscissa::log(sizes.map(|bytes| (bytes as f64, size(bytes))).collect())?;
-    let mut panels: Vec<(&str, Vec<Curve>)> = Vec::new();
+    let mut panels: Vec<(&str, Vec<FrameCurve>)> = Vec::new();
     for block in drawn {
         let name = curve_name(block);
         let curve = curve(result, block, names.iter().position(|n| *n == name).unwrap_or(0));
@@ -61,42 +60,48 @@ pub(super) fn picture(result: &ImbResult, blocks: &[Rows<'_>], table: Table) -> 
             None => panels.push((&block.first.benchmark, vec![curve])),
         }
     }
-    let all: Vec<Curve> = panels.iter().flat_map(|(_, curves)| curves.iter().cloned()).collect();
-    let scale = Log::around(all.iter().flat_map(|c| c.points.iter().map(|p| p.y)))?;
-    let keys = names.iter().enumerate().take(lines::STYLES).map(|(style, name)| lines::key(style, name.as_str()));
-    let frame = |(name, curves): &(&str, Vec<Curve>)| {
+    let all: Vec<FrameCurve> = panels.iter().flat_map(|(_, curves)| curves.iter().cloned()).collect();
+    let scale = LogScale::around(all.iter().flat_map(|c| c.points.iter().map(|p| p.y)))?;
+    let keys =
+        names.iter().enumerate().take(lines::STYLES).map(|(style, name)| lines::legend_entry(style, name.as_str()));
+    let frame = |(name, curves): &(&str, Vec<FrameCurve>)| {
         lines::frame(name, format!("{name}: MB/s over sizes"), "MB/s", &axis, scale, curves)
     };
     let picture = Picture {
         name: "bandwidth".into(),
         title: "A panel for each benchmark".into(),
-        keys: keys.chain(lines::keys_of_marks(&all)).collect(),
-        frames: panels.iter().take(PANELS).map(frame).collect(),
+        keys: keys.chain(lines::marker_legend(&all)).collect(),
+        frames: panels.iter().take(MAX_PANELS).map(frame).collect(),
         table,
     };
-    let cut = if is_cut { format!(" Drawn are the rows of {} only.", ranks(most)) } else { String::new() };
+    let cut = if is_cut { format!(" Drawn are the rows of {} only.", rank_count(most)) } else { String::new() };
     let note = format!("MB/s over the size of the sample, both logarithmic; all panels have one scale.{cut}");
     Some((picture, note))
 }
 
-fn curve(result: &ImbResult, block: &Rows<'_>, style: usize) -> Curve {
+fn curve(result: &ImbResult, block: &Rows<'_>, style: usize) -> FrameCurve {
     let point = |(row, value): &(&RowRecord, &RowValue)| {
         let (bytes, y) = (row.sample_bytes?, mb_per_second(value)?);
         let cached = if value.cached { "; read from a cache" } else { "" };
         let wrong = if is_wrong(result, row) { "; WRONG DATA" } else { "" };
         let what = format!("{}, {}, {}", row.benchmark, curve_name(block), format_size(bytes));
         let said = format!("{what}: {} MB/s{cached}{wrong}", rate(y, None));
-        Some(Point { x: bytes as f64, y, look: if value.cached { Look::Cached } else { Look::Known }, said })
+        Some(FramePoint {
+            x: bytes as f64,
+            y,
+            marker: if value.cached { MarkerStyle::Cached } else { MarkerStyle::Known },
+            tooltip: said,
+        })
     };
-    let mut points: Vec<Point> = block.rows.iter().filter_map(point).collect();
+    let mut points: Vec<FramePoint> = block.rows.iter().filter_map(point).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Curve { style, points }
+    FrameCurve { style, points }
 }
 
-/// What the run adds to a picture over ranks: each benchmark with its largest size.
-pub(super) fn over_ranks(result: &ImbResult, derived: &ImbDerived) -> Vec<picture::Point> {
+/// Points of the run for a picture over ranks: each benchmark with its largest size.
+pub(super) fn over_ranks(result: &ImbResult, derived: &ImbDerived) -> Vec<picture::MeasuredPoint> {
     let point = |block: &Rows<'_>| {
-        Some(picture::Point {
+        Some(picture::MeasuredPoint {
             row: block.first.benchmark.clone(),
             column: format!("largest size{}", sync(block)),
             curve: block.first.backend.clone(),
@@ -105,5 +110,5 @@ pub(super) fn over_ranks(result: &ImbResult, derived: &ImbDerived) -> Vec<pictur
             y: mb_per_second(block.largest()?.1)?,
         })
     };
-    with_all_groups(result, derived).iter().filter(|b| b.first.sample_bytes.is_some()).filter_map(point).collect()
+    blocks_of_all_groups(result, derived).iter().filter(|b| b.first.sample_bytes.is_some()).filter_map(point).collect()
 }

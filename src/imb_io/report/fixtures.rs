@@ -1,9 +1,9 @@
-//! Hand-made results of IMB-IO for the tests of the reports. The numbers follow simple formulas; they are no measurement.
+//! Synthetic results of IMB-IO for the tests of the reports, by simple formulas.
 
-use crate::frame::config::Repeat;
+use crate::frame::config::RepetitionPolicy;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
-use crate::frame::report::journal::torn;
+use crate::frame::report::journal::truncated_warning;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::Mode;
 use crate::imb_io::plan::Mode::{Aggregate, NonAggregate};
@@ -22,13 +22,20 @@ fn rows(benchmark: &str, ranks: u64, mode: Mode) -> impl Iterator<Item = RowReco
     SIZES.into_iter().map(move |bytes| {
         let record = row(benchmark, ranks, mode, Some(bytes));
         // The volume of 40 MiB.
-        let repetitions = if bytes == 1 << 20 { 40 } else { record.repetitions };
+        let repetitions = if bytes == 1 << 20 { 40 } else { record.iterations };
         let moved = bytes * repetitions;
         let evidence = record.evidence.is_some().then(|| from_cache(0, moved));
         let repetitions_wanted = repetitions;
-        // What does not block runs three times, and all files are compared.
+        // Non-blocking benchmarks run three times, and all files are compared.
         let bytes_checked = moved * if record.overlap.is_some() { 3 } else { 1 };
-        RowRecord { repetitions, repetitions_wanted, moved_bytes: moved, bytes_checked, evidence, ..record }
+        RowRecord {
+            iterations: repetitions,
+            iterations_requested: repetitions_wanted,
+            moved_bytes: moved,
+            bytes_checked,
+            evidence,
+            ..record
+        }
     })
 }
 
@@ -44,7 +51,7 @@ fn finish(mut result: ImbResult) -> ImbResult {
     result
 }
 
-/// S, P and C, both modes, an overlap, Open_Close, reads from cache and of an unknown source; nothing wrong.
+/// S, P and C, both modes, an overlap, Open_Close, reads from cache and of an unknown source; no errors.
 pub fn complete() -> ImbResult {
     let mut result = run();
     result.config.bare = true;
@@ -65,21 +72,21 @@ pub fn complete() -> ImbResult {
     }
     let last = result.rows.iter_mut().rfind(|r| r.sample_bytes.is_some());
     if let Some(last) = last {
-        (last.repetitions, last.moved_bytes, last.bytes_checked) = (7, 7 << 20, 7 << 20);
+        (last.iterations, last.moved_bytes, last.bytes_checked) = (7, 7 << 20, 7 << 20);
     }
     let open_close = result.rows.len() - 1;
     repeat(&mut result, [0, 1, 2, 3, open_close]);
     finish(result)
 }
 
-/// These rows three times more, each time a little slower; the last one only once more.
+/// Repeats these rows three times, each time a little slower; the last one only once.
 fn repeat(result: &mut ImbResult, rows: [usize; 5]) {
-    (result.config.repeat, result.config.until_share) = (Repeat::Times(3), Some(0.05));
+    (result.config.repeat, result.config.until_share) = (RepetitionPolicy::Times(3), Some(0.05));
     for round in 1..=3 {
         for row in rows.into_iter().take(if round == 1 { 5 } else { 4 }) {
             let mut measured = result.rows[row].clone();
             measured.times.iter_mut().for_each(|t| t.max_seconds *= 1.0 + f64::from(round) / 64.0);
-            result.repeats.push(RowRepeat { row: row as u64, measured });
+            result.repetitions.push(RowRepetition { row: row as u64, measurement: measured });
         }
     }
 }
@@ -87,18 +94,18 @@ fn repeat(result: &mut ImbResult, rows: [usize; 5]) {
 fn beside_bare(benchmark: &str, sample_bytes: u64, ratio: f64) -> ImbBareRecord {
     let pair = |n: u32| {
         let bare_seconds = 1e-4 * f64::from(n % 3 + 1);
-        BarePair { ours_seconds: bare_seconds * ratio * (1.0 + f64::from(n) * 1e-3), bare_seconds }
+        BareLoopPair { harness_seconds: bare_seconds * ratio * (1.0 + f64::from(n) * 1e-3), bare_seconds }
     };
     ImbBareRecord {
         benchmark: benchmark.into(),
         ranks: 1,
         sample_bytes,
-        repetitions: 10,
+        iterations: 10,
         pairs: (0..9).map(pair).collect(),
     }
 }
 
-/// Two groups of two ranks, each shown; two backends in turns, one of which cannot do all.
+/// Two groups of two ranks, each shown; two backends in turns, one of which does not support all rows.
 pub fn groups() -> ImbResult {
     let mut result = run();
     result.config.backends = vec!["mpiio".into(), "posix".into()];
@@ -107,7 +114,7 @@ pub fn groups() -> ImbResult {
         let second = GroupTimes { max_seconds: 2.0 * record.times[0].max_seconds, ..record.times[0] };
         let times = vec![record.times[0], second];
         let (moved_bytes, bytes_checked) = (2 * record.moved_bytes, 2 * record.bytes_checked);
-        // The runs of an overlap are those of the slowest rank of all groups.
+        // An overlap is that of the slowest rank of all groups.
         let overlap = record.overlap.map(|once| OverlapTimes {
             blocking_seconds: once.blocking_seconds.map(|seconds| 2.0 * seconds),
             alone_seconds: 2.0 * once.alone_seconds,
@@ -119,11 +126,11 @@ pub fn groups() -> ImbResult {
         let no_file = "a shared file pointer is a thing of MPI files".to_owned();
         let posix = RowRecord {
             backend: "posix".into(),
-            ended: RowEnd::NotRun(no_file),
+            ended: RowStatus::NotRun(no_file),
             times: Vec::new(),
-            repetition_times: None,
+            iteration_times: None,
             overlap: None,
-            repetitions: 0,
+            iterations: 0,
             moved_bytes: 0,
             bytes_checked: 0,
             sync_seconds: 0.0,
@@ -144,23 +151,24 @@ pub fn groups() -> ImbResult {
     finish(result)
 }
 
-/// Oversubscribed, wrong data, an error row, an interrupted one, rows that were not reached, allocations, a torn journal.
+/// Oversubscription, wrong data, a failed and an interrupted row, rows not reached, allocations, a torn journal.
 pub fn failed() -> ImbResult {
     let mut result = run();
     result.config.inject = true;
     result.setup.machine.hosts[0].cores = 2;
-    result.setup.lap_ns = 900.0;
-    if let Some(told) = &mut result.announcement {
-        (told.limit_seconds, told.cpu_load) = (None, Some(CpuLoad { unit_seconds: 1e-6, calibration_error: 0.25 }));
+    result.setup.timestamp_ns = 900.0;
+    if let Some(announced) = &mut result.announcement {
+        (announced.limit_seconds, announced.cpu_load) =
+            (None, Some(CpuLoad { unit_seconds: 1e-6, calibration_error: 0.25 }));
     }
     result.rows.extend(rows("P_Write_Shared", 4, Aggregate));
     result.rows.extend(rows("P_Read_Shared", 4, Aggregate));
     (result.rows[1].bytes_wrong, result.rows[3].allocations_in_clock) = (3, 2);
-    // The times of a broken row are not to be shown, so this one has some.
-    (result.rows[2].ended, result.rows[2].repetitions) =
-        (RowEnd::Error("rank 2: MPI_File_write_shared moved 512 of 1024 bytes".into()), 17);
-    result.rows[7].ended = RowEnd::Interrupted;
-    result.rows[0].machine = Some(fixture::machine_share(2.5));
+    // The times of a failed row must not be shown, so this one has some.
+    (result.rows[2].ended, result.rows[2].iterations) =
+        (RowStatus::Error("rank 2: MPI_File_write_shared moved 512 of 1024 bytes".into()), 17);
+    result.rows[7].ended = RowStatus::Interrupted;
+    result.rows[0].interference = Some(fixture::interference(2.5));
     result = finish(result);
     result.setup.rows += 5;
     result.corruptions.push(corruption());
@@ -172,8 +180,8 @@ pub fn failed() -> ImbResult {
         next_step: "Look for a full file system or a quota.".into(),
         no_space: false,
     });
-    result.warnings.push(torn(17, 99));
-    result.ending.outcome = Outcome::Interrupted;
+    result.warnings.push(truncated_warning(17, 99));
+    result.ending.outcome = RunOutcome::Interrupted;
     result.ending.real_seconds = 14.5;
     result
 }
@@ -186,22 +194,22 @@ fn corruption() -> ImbCorruption {
         mode: Aggregate,
         sample_bytes: 1,
         rank: 0,
-        repetition: Some(41),
+        iteration: Some(41),
         file: "common".into(),
         offset_bytes: Some(41),
         expected: Some(0xfe),
-        found: Some(0xff),
-        looks_like: "one bit flipped".into(),
+        actual: Some(0xff),
+        diagnosis: "one bit flipped".into(),
         bytes_wrong: 3,
     }
 }
 
-/// The journal a run with this result would have written, but for the order among the kinds of records.
+/// The journal of a run with this result, except for the order of the kinds of records.
 pub fn journal_lines(result: &ImbResult) -> Vec<ImbLine> {
     let mut lines = vec![result.start_line()];
     lines.extend(result.announcement.clone().map(ImbLine::Announcement));
     lines.extend(result.rows.iter().cloned().map(|row| ImbLine::Row(Box::new(row))));
-    lines.extend(result.repeats.iter().cloned().map(|again| ImbLine::Repeat(Box::new(again))));
+    lines.extend(result.repetitions.iter().cloned().map(|again| ImbLine::Repetition(Box::new(again))));
     lines.extend(result.bare.iter().cloned().map(ImbLine::Bare));
     lines.extend(result.corruptions.iter().cloned().map(ImbLine::Corruption));
     lines.extend(result.errors.iter().cloned().map(ImbLine::Error));

@@ -1,37 +1,34 @@
-//! Columns of numbers, right-aligned, as wide as their widest cell: the look of the release.
+//! Right-aligned columns of numbers, as wide as their widest cell, in the format of the release.
 
-use crate::frame::report::text::Page;
+use crate::frame::report::text::TextPage;
 
 /// Lines below a header. A line may end early.
 #[derive(Debug)]
-pub(super) struct Grid {
+pub(super) struct AlignedColumns {
     header: Vec<String>,
     lines: Vec<Vec<String>>,
-    least: usize,
+    min_width: usize,
 }
 
-impl Grid {
-    /// An empty grid with columns of at least `least` characters, the blanks between columns included.
-    pub(super) fn new(header: Vec<String>, least: usize) -> Self {
-        Self { header, lines: Vec::new(), least }
+impl AlignedColumns {
+    /// An empty grid with columns of at least `least` characters, including the blanks between columns.
+    pub(super) fn new(header: Vec<String>, min_width: usize) -> Self {
+        Self { header, lines: Vec::new(), min_width }
     }
 
-    /// Appends a line of numbers.
     pub(super) fn line(&mut self, cells: Vec<String>) {
         self.lines.push(cells);
     }
 
-    /// True if nothing is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Header and lines.
-    pub(super) fn write(&self, page: &mut Page) {
+    pub(super) fn write(&self, page: &mut TextPage) {
         let width = |column: usize| {
             let cells = self.lines.iter().filter_map(|cells| cells.get(column));
             let widest = cells.chain(self.header.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-            (widest + 1).max(self.least)
+            (widest + 1).max(self.min_width)
         };
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
         for cells in std::iter::once(&self.header).chain(&self.lines) {

@@ -1,37 +1,39 @@
-//! The results with the columns of the release, for programs that read those. A line of numbers is a complete row with right
-//! data; whatever else is said is a comment.
+//! The results with the columns of the release, for programs that read them. A line of numbers is a complete row with right
+//! data; everything else is a comment.
 
 use crate::frame::report::library::short_name;
-use crate::frame::report::text::{count, Page};
+use crate::frame::report::text::{count, TextPage};
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::Mode;
-use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
+use crate::imb_io::records::{ImbResult, RowRecord, RowStatus};
 use crate::imb_io::values::{GroupValue, ImbDerived, RowValue};
 
-use super::blocks::{cause, is_wrong, no_numbers, not_run, with_all_groups, Block, Kind};
-use super::grid::Grid;
+use super::blocks::{
+    blocks_of_all_groups, failure_reason, is_wrong, missing_numbers_reason, not_run_reasons, ColumnSet, RowBlock,
+};
+use super::grid::AlignedColumns;
 use super::{state, value};
 
-/// Least width of a column.
-const COLUMN: usize = 13;
+/// Minimum width of a column.
+const MIN_COLUMN_WIDTH: usize = 13;
 
 const RULE: &str = "#-----------------------------------------------------------------------------";
 
-/// The rows in sections of one benchmark, number of ranks and mode. The groups of `-multi 1` are lines of one section.
+/// Writes the rows in sections of one benchmark, number of ranks and mode. The groups of `-multi 1` are lines of one section.
 #[must_use]
 pub fn imb_format(result: &ImbResult, derived: &ImbDerived) -> String {
-    let mut page = Page::default();
+    let mut page = TextPage::default();
     head(&mut page, result, derived);
-    for block in with_all_groups(result, derived) {
-        // With `-multi 0` the release has times over the ranks of single transfers too, however many groups there are.
-        let over_ranks = result.config.multi == Some(Multi::Slowest) && block.kind == Kind::Single;
-        let kind = if over_ranks { Kind::Several } else { block.kind };
-        section(&mut page, result, &Block { kind, ..block });
+    for block in blocks_of_all_groups(result, derived) {
+        // With `-multi 0` the release prints times over the ranks for single transfers, too, for any number of groups.
+        let over_ranks = result.config.multi == Some(Multi::Slowest) && block.columns == ColumnSet::Single;
+        let kind = if over_ranks { ColumnSet::Several } else { block.columns };
+        section(&mut page, result, &RowBlock { columns: kind, ..block });
     }
     page.finish()
 }
 
-fn head(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
+fn head(page: &mut TextPage, result: &ImbResult, derived: &ImbDerived) {
     let machine = &result.setup.machine;
     let cpu = machine.hosts.first().map_or_else(String::new, |h| format!(", {}", h.cpu));
     for line in [
@@ -50,7 +52,7 @@ fn head(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
         format!("Called with   : {}", machine.command_line.join(" ")),
         format!("Verdict       : {}", value::verdict(derived.verdict.verdict)),
     ] {
-        // A line break inside would end the comment.
+        // A line break would end the comment.
         page.line(format!("# {}", line.replace(['\n', '\r'], " ")));
     }
 }
@@ -59,7 +61,7 @@ fn has_each_group(result: &ImbResult) -> bool {
     result.config.multi == Some(Multi::Each)
 }
 
-fn section(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
+fn section(page: &mut TextPage, result: &ImbResult, block: &RowBlock<'_>) {
     let first = block.first;
     page.blank();
     page.line(RULE);
@@ -72,7 +74,7 @@ fn section(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
     } else {
         page.line(format!("# #processes = {}", first.ranks));
     }
-    if first.groups > 1 && has_each_group(result) && block.kind == Kind::Overlap && block.has_times() {
+    if first.groups > 1 && has_each_group(result) && block.columns == ColumnSet::Overlap && block.has_times() {
         page.line("# slowest process of all groups; Group is the one with the largest t_ovrl");
     }
     let active = first.ranks.saturating_mul(first.groups);
@@ -82,7 +84,7 @@ fn section(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
         waiting => page.line(format!("# ( {waiting} additional processes waiting in MPI_Barrier)")),
     }
     page.line(RULE);
-    if block.kind != Kind::OpenClose {
+    if block.columns != ColumnSet::OpenClose {
         page.line("#");
         page.line(format!("#    MODE: {}", if first.mode == Mode::Aggregate { "AGGREGATE" } else { "NON-AGGREGATE" }));
         page.line("#");
@@ -90,19 +92,19 @@ fn section(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
     rows(page, result, block);
 }
 
-/// Numbers first, then what there is to say about sizes without any.
-fn rows(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
+/// Numbers first, then comments on sizes without numbers.
+fn rows(page: &mut TextPage, result: &ImbResult, block: &RowBlock<'_>) {
     let each = has_each_group(result);
     let header = each.then_some("Group").into_iter().chain(block.header().iter().copied());
-    let mut grid = Grid::new(header.map(str::to_owned).collect(), COLUMN);
+    let mut grid = AlignedColumns::new(header.map(str::to_owned).collect(), MIN_COLUMN_WIDTH);
     let mut comments: Vec<String> = Vec::new();
     let (mut cached, mut unknown): (Vec<String>, Vec<String>) = Default::default();
     for (record, value) in &block.rows {
-        let begin = block.begin(record).join(" ");
-        if matches!(record.ended, RowEnd::NotRun(_)) {
+        let begin = block.leading_cells(record).join(" ");
+        if matches!(record.ended, RowStatus::NotRun(_)) {
             continue;
         }
-        if let Some(cause) = cause(record) {
+        if let Some(cause) = failure_reason(record) {
             comments.push(format!("# {begin} {cause}"));
         } else if is_wrong(result, record) {
             let wrong = count(record.bytes_wrong, "byte");
@@ -121,7 +123,7 @@ fn rows(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
                 unknown.extend(record.sample_bytes.map(|bytes| bytes.to_string()));
             }
         } else {
-            comments.push(format!("# {begin} {}", no_numbers(record)));
+            comments.push(format!("# {begin} {}", missing_numbers_reason(record)));
         }
     }
     if !grid.is_empty() {
@@ -134,22 +136,22 @@ fn rows(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
         page.line(format!("# read from a cache, not from storage, #bytes: {}", cached.join(" ")));
     }
     if !unknown.is_empty() {
-        page.line(format!("# not known whether read from a cache or from storage, #bytes: {}", unknown.join(" ")));
+        page.line(format!("# unknown whether read from a cache or from storage, #bytes: {}", unknown.join(" ")));
     }
-    for (reason, sizes) in not_run(block) {
+    for (reason, sizes) in not_run_reasons(block) {
         page.line(format!("# not run ({}): {reason}", count(sizes as u64, "row")));
     }
 }
 
-/// The lines of a row, one for each group if `each`; None: a number is missing. All runs of an overlap are recorded for
-/// the slowest rank of all groups, which is one line.
-fn lines(block: &Block<'_>, record: &RowRecord, value: &RowValue, each: bool) -> Option<Vec<Vec<String>>> {
+/// The lines of a row, one for each group if `each`; None: a number is missing. An overlap is recorded for the slowest rank
+/// of all groups and has one line.
+fn lines(block: &RowBlock<'_>, record: &RowRecord, value: &RowValue, each: bool) -> Option<Vec<Vec<String>>> {
     let line = |group: &GroupValue| {
-        let cells = block.numbers_of(record, value, group)?;
+        let cells = block.group_numbers(record, value, group)?;
         let number = each.then(|| group.group.to_string());
         Some(number.into_iter().chain(cells).collect())
     };
-    if each && block.kind != Kind::Overlap {
+    if each && block.columns != ColumnSet::Overlap {
         return value.groups.iter().map(line).collect::<Option<Vec<_>>>().filter(|lines| !lines.is_empty());
     }
     let slowest = value.groups.iter().max_by(|a, b| a.times.max_seconds.total_cmp(&b.times.max_seconds))?;
@@ -170,9 +172,9 @@ mod tests {
         }
     }
 
-    /// What a program does that reads the release: a line that is no comment has one number below each name.
+    /// For programs that read the format: a line that is not a comment has one number for each column name.
     #[test]
-    fn every_line_is_a_comment_a_header_or_whole_numbers_of_a_good_row() {
+    fn every_line_is_a_comment_a_header_or_all_numbers_of_a_good_row() {
         for (name, result, derived) in fixtures::all() {
             let text = imb_format(&result, &derived);
             let (mut columns, mut lines) = (0, 0);
@@ -186,15 +188,15 @@ mod tests {
                     assert!(words.iter().all(|w| w.parse::<f64>().is_ok_and(f64::is_finite)), "{name}: {line}");
                 }
             }
-            let shown = |b: &Block<'_>| {
-                let good = b.rows.iter().filter(|(r, _)| r.ended == RowEnd::Complete && !is_wrong(&result, r));
+            let shown = |b: &RowBlock<'_>| {
+                let good = b.rows.iter().filter(|(r, _)| r.ended == RowStatus::Complete && !is_wrong(&result, r));
                 good.count()
             };
             assert_eq!(lines, blocks(&result, &derived).iter().map(shown).sum::<usize>(), "{name}");
         }
     }
 
-    /// Column names of the sections of a benchmark, each once.
+    /// Column names of the sections of a benchmark, without duplicates.
     fn columns(text: &str, benchmark: &str) -> Vec<String> {
         let sections = text.split("# Benchmarking ").filter(|s| s.split_whitespace().next() == Some(benchmark));
         let headers = sections.flat_map(|s| s.lines().filter(|l| !l.starts_with('#') && l.contains("#repetitions")));
@@ -227,7 +229,7 @@ mod tests {
         let mut result = fixtures::failed();
         result.setup.machine.command_line.push("a\n 1 2 3.00 4.00".into());
         result.errors[0].message = "short\n 1 2 3.00 4.00".into();
-        result.rows[0].ended = RowEnd::NotRun("no\n 1 2 3.00 4.00".into());
+        result.rows[0].ended = RowStatus::NotRun("no\n 1 2 3.00 4.00".into());
         let text = imb_format(&result, &derive(&result));
         assert!(text.contains("1 2 3.00 4.00"));
         assert!(text.lines().filter(|l| l.contains("1 2 3.00 4.00")).all(|l| l.starts_with('#')), "{text}");

@@ -1,49 +1,42 @@
-//! In words, what decides which storage and which memory the calls met: the state of the files and of the page cache.
+//! Initial state of the files, the page cache and the buffers, in words.
 
 use crate::frame::config::CachePolicy;
-use crate::imb_io::config::{Buffers, FileState, ImbConfig};
+use crate::imb_io::config::{ImbConfig, InitialFileState, IterationBuffers};
 
-/// What writes found.
 pub(super) fn writes(config: &ImbConfig) -> &'static str {
     match config.file {
-        Some(FileState::Existing) => {
-            "overwrite files that are there with all their bytes, in the page cache unless direct"
-        }
-        Some(FileState::New) => "go into new files, which grow",
-        None => "not known whether their files existed",
+        Some(InitialFileState::Existing) => "overwrite existing files of full length, in the page cache unless direct",
+        Some(InitialFileState::New) => "to new files, which grow",
+        None => "unknown whether their files existed",
     }
 }
 
-/// What reads found.
 pub(super) fn reads(config: &ImbConfig) -> String {
     format!("of files filled before, their cached pages {}", cache(config.cache))
 }
 
-/// Which memory the repetitions had, and with it what of the data could be compared.
 pub(super) fn memory(config: &ImbConfig) -> &'static str {
     match config.buffers {
-        Some(Buffers::Reused) => "one buffer for all repetitions, pending reads one each",
-        Some(Buffers::Cold) => "of its own for each repetition",
-        None => "not known whether repetitions shared it",
+        Some(IterationBuffers::Reused) => "one buffer for all iterations, pending reads one each",
+        Some(IterationBuffers::Cold) => "cache-cold for each iteration",
+        None => "unknown whether iterations shared it",
     }
 }
 
-/// What was compared.
 pub(super) fn compared(config: &ImbConfig) -> &'static str {
     match config.buffers {
-        Some(Buffers::Reused) => {
-            "all bytes of the files that were written; of reads into one buffer what the last one left, and all of them once more, \
-             outside the clock; other reads as they came"
+        Some(IterationBuffers::Reused) => {
+            "all bytes of written files; of reads into one buffer the last one, then all of them repeated outside the timed loop; all \
+             other reads"
         }
-        _ => "all bytes of the files that were written, and all that was read",
+        _ => "all bytes of written files and of reads",
     }
 }
 
-/// What is done about the page cache.
 pub(super) fn cache(cache: CachePolicy) -> &'static str {
     match cache {
-        CachePolicy::Drop => "dropped before reads, outside the clock",
-        CachePolicy::Keep => "kept as the preparation left them, as in the release",
+        CachePolicy::Drop => "dropped before reads, outside the timed loop",
+        CachePolicy::Keep => "kept after the preparation, as in the release",
         CachePolicy::Dontcache => "dropped by the transfers themselves",
         CachePolicy::RankShift => "read by other ranks than wrote",
     }
@@ -57,9 +50,9 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_called_existing() {
         let of = |file| writes(&ImbConfig { file, ..run().config });
-        assert!(of(Some(FileState::Existing)).starts_with("overwrite"));
-        assert!(of(Some(FileState::New)).contains("grow"));
-        assert!(of(None).contains("not known"));
-        assert!(memory(&ImbConfig { buffers: None, ..run().config }).contains("not known"));
+        assert!(of(Some(InitialFileState::Existing)).starts_with("overwrite"));
+        assert!(of(Some(InitialFileState::New)).contains("grow"));
+        assert!(of(None).contains("unknown"));
+        assert!(memory(&ImbConfig { buffers: None, ..run().config }).contains("unknown"));
     }
 }

@@ -3,43 +3,43 @@
 use std::io;
 
 use super::*;
-use crate::frame::records::Outcome;
+use crate::frame::records::RunOutcome;
 use crate::frame::report::checks::{
-    assert_fits_a_screen, assert_full_fits, assert_page, full, hostile_name, one_of_each,
+    assert_full_fits, assert_page, assert_screen_fits, full_text, hostile_name, one_warning_of_each_kind,
 };
-use crate::frame::report::Saved;
+use crate::frame::report::SaveStatus;
 use crate::imb_io::plan::{catalogue, Mode};
-use crate::imb_io::records::RowEnd;
+use crate::imb_io::records::RowStatus;
 
 fn assert_fits(result: &ImbResult, what: &str) -> String {
-    let saved = Saved::Files([".jsonl", ".json", ".csv", ".imb"].map(|end| format!("results/imb1{end}").into()).into());
-    assert_fits_a_screen(result, overview::backends(result).len(), saved, what)
+    let saved =
+        SaveStatus::SavedTo([".jsonl", ".json", ".csv", ".imb"].map(|end| format!("results/imb1{end}").into()).into());
+    assert_screen_fits(result, overview::backends(result).len(), saved, what)
 }
 
 #[test]
 fn golden_reports() {
     for (name, result, _) in fixtures::all() {
         insta::assert_snapshot!(format!("{name}.screen"), assert_fits(&result, name));
-        insta::assert_snapshot!(format!("{name}.full"), full(&result, Level::Full));
+        insta::assert_snapshot!(format!("{name}.full"), full_text(&result, DetailLevel::Full));
     }
-    // Every block looks the same in the details: a few of each kind are enough.
+    // A few blocks of each kind suffice for the details.
     let mut result = fixtures::complete();
     result.rows.retain(|r| r.mode == Mode::Aggregate && r.benchmark != "P_Read_Priv");
-    result.repeats.clear();
-    insta::assert_snapshot!("few.details", full(&result, Level::Details));
+    result.repetitions.clear();
+    insta::assert_snapshot!("few.details", full_text(&result, DetailLevel::Details));
 }
 
 #[test]
 fn every_suffix_has_its_view() {
     for (name, result, derived) in fixtures::all() {
         for suffix in result.suffixes() {
-            assert!(!result.view(&derived, &suffix).unwrap().is_empty(), "{name} {suffix}");
+            assert!(!result.file_bytes(&derived, &suffix).unwrap().is_empty(), "{name} {suffix}");
         }
-        assert_eq!(result.view(&derived, ".sum").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(result.file_bytes(&derived, ".sum").unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 }
 
-/// Rows of many benchmarks more.
 fn many(result: &mut ImbResult) {
     let rows = result.rows.clone();
     for number in 0..40 {
@@ -50,7 +50,7 @@ fn many(result: &mut ImbResult) {
     }
 }
 
-/// Whatever a file holds: bounds of the screen, of the lines of the full text, and of a page.
+/// Bounds of the screen, of the lines of the full text, and of a page hold for any file.
 #[test]
 fn every_result_keeps_the_bounds() {
     for (name, result, _) in fixtures::all() {
@@ -62,10 +62,10 @@ fn every_result_keeps_the_bounds() {
             assert_full_fits(&result, "IMB-IO = ", &what);
             assert_page(&result, &what);
         };
-        for outcome in [Outcome::Complete, Outcome::Failed, Outcome::Interrupted, Outcome::Killed] {
+        for outcome in [RunOutcome::Complete, RunOutcome::Failed, RunOutcome::Interrupted, RunOutcome::Killed] {
             with(&|r| r.ending.outcome = outcome, "an outcome");
         }
-        with(&|r| r.warnings = one_of_each::<ImbResult>(), "every warning");
+        with(&|r| r.warnings = one_warning_of_each_kind::<ImbResult>(), "every warning");
         with(&|r| r.rows.clear(), "no rows");
         with(&|r| (r.rows.clear(), r.setup.sizes_bytes.clear()).0, "nothing");
         with(&many, "many benchmarks");
@@ -106,7 +106,7 @@ fn every_result_keeps_the_bounds() {
                 r.errors = fixtures::failed().errors;
                 r.errors.iter_mut().for_each(|e| e.message.clone_from(&long));
                 r.corruptions = fixtures::failed().corruptions;
-                r.ending.outcome = Outcome::Interrupted;
+                r.ending.outcome = RunOutcome::Interrupted;
             },
             "everything that goes wrong",
         );
@@ -119,49 +119,49 @@ fn the_verdict_is_one_line_for_grep() {
     assert_eq!(text.lines().filter(|line| line.starts_with("IMB-IO = ")).count(), 1, "{text}");
 }
 
-/// The names of the release fit into their column, or two benchmarks would look alike.
+/// The names of the release fit into their column; truncated names could be equal.
 #[test]
 fn every_name_fits_into_its_column() {
     let longest = catalogue::all().iter().map(|b| b.name.len()).max().unwrap();
-    assert!(longest <= overview::NAME, "{longest}");
+    assert!(longest <= overview::NAME_WIDTH, "{longest}");
 }
 
 #[test]
-fn what_stands_out_is_told_with_its_row() {
+fn a_finding_names_its_row() {
     let mut result = fixtures::complete();
     for row in result.rows.iter_mut().filter(|r| r.benchmark == "S_Write_Indv" && r.mode == Mode::NonAggregate) {
         row.times.iter_mut().for_each(|t| t.max_seconds *= 50.0);
     }
     let text = assert_fits(&result, "slow syncs");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("50 times slower with a sync behind each repetition than behind all"), "{text}");
+    assert!(flat.contains("50 times slower with a sync after each iteration than after all"), "{text}");
 }
 
 #[test]
 fn the_head_says_in_full_what_is_timed() {
-    let text = full(&fixtures::complete(), Level::Full);
+    let text = full_text(&fixtures::complete(), DetailLevel::Full);
     let timed = text.lines().find(|l| l.starts_with("  timed ")).unwrap();
     assert!(timed.ends_with("Open_Close"), "{timed}");
 }
 
 #[test]
-fn the_sync_of_aggregate_mode_is_a_thing_of_writes() {
+fn the_sync_of_aggregate_mode_is_explained_for_writes_only() {
     let mut result = fixtures::complete();
-    let shown = |result: &ImbResult| full(result, Level::Full).contains("the one sync behind all");
+    let shown = |result: &ImbResult| full_text(result, DetailLevel::Full).contains("the sync after all");
     assert!(shown(&result));
     result.rows.retain(|r| !r.benchmark.contains("Write"));
     assert!(!shown(&result));
 }
 
-/// The promise: what is not complete has no number but its size and repetitions.
+/// An incomplete row has no number but its size and iterations.
 #[test]
 fn a_broken_row_shows_no_number() {
     let mut result = fixtures::failed();
     result.errors.clear();
     for (index, row) in result.rows.iter_mut().enumerate() {
-        row.ended = if index % 2 == 0 { RowEnd::Error("rank 1: short".into()) } else { RowEnd::Interrupted };
+        row.ended = if index % 2 == 0 { RowStatus::Error("rank 1: short".into()) } else { RowStatus::Interrupted };
     }
-    let text = full(&result, Level::Details);
+    let text = full_text(&result, DetailLevel::Details);
     let (_, rows) = text.split_once("\nRows\n").unwrap();
     let (rows, _) = rows.split_once("\nWRONG DATA\n").unwrap();
     let has_cause = |l: &&str| l.contains(": ERROR on rank 1: short") || l.contains(": INTERRUPTED by a signal");
@@ -190,7 +190,7 @@ fn the_first_columns_are_those_of_the_release() {
     }
 }
 
-/// Long times need more columns than there are: ours continue below.
+/// Long times exceed the width: the columns of this program continue below.
 #[test]
 fn the_columns_of_the_release_stay_together() {
     let mut result = fixtures::complete();
@@ -205,7 +205,7 @@ fn the_columns_of_the_release_stay_together() {
 
 #[test]
 fn the_last_line_is_the_verdict() {
-    let last = |result: &ImbResult| full(result, Level::Full).lines().last().unwrap().to_owned();
+    let last = |result: &ImbResult| full_text(result, DetailLevel::Full).lines().last().unwrap().to_owned();
     let mut result = fixtures::complete();
     let complete = last(&result);
     assert!(complete.starts_with("IMB-IO = complete and verified: 21 of 21 rows complete, "), "{complete}");
@@ -216,7 +216,7 @@ fn the_last_line_is_the_verdict() {
         "{failed}"
     );
     assert!(failed.ends_with(", OVERSUBSCRIBED, INTERRUPTED"), "{failed}");
-    result.ending.outcome = Outcome::Killed;
+    result.ending.outcome = RunOutcome::Killed;
     assert!(last(&result).ends_with("no end recorded, KILLED"));
 }
 
@@ -229,6 +229,6 @@ fn an_empty_result_is_still_a_report() {
     result.setup.machine.hosts.clear();
     result.setup.sizes_bytes.clear();
     result.setup.rank_counts.clear();
-    let text = full(&result, Level::Details);
+    let text = full_text(&result, DetailLevel::Details);
     assert!(text.lines().last().unwrap().starts_with("IMB-IO = NOT complete: 0 of 0 rows complete"));
 }

@@ -1,42 +1,48 @@
-//! The verdict, and how sure the rows are.
+//! The verdict, and the widest confidence interval of the rows.
 
-use crate::frame::report::ending;
-use crate::frame::report::model::{Tone, Value};
+use crate::frame::report::model::{HeadlineValue, TextStyle};
+use crate::frame::report::outcome_text;
 use crate::frame::report::text::{count, percent};
 use crate::frame::units::{format_seconds, format_size};
 use crate::imb_io::records::ImbResult;
-use crate::imb_io::values::{ImbDerived, ImbVerdict, Verdict};
+use crate::imb_io::values::{ImbDerived, ImbVerdict, VerificationVerdict};
 
-/// A verdict in words.
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
+pub(super) fn verdict(verdict: VerificationVerdict) -> &'static str {
     match verdict {
-        Verdict::Verified => "complete and verified",
-        Verdict::NotVerified => "complete, NOT VERIFIED",
-        Verdict::NotComplete => "NOT complete",
-        Verdict::WrongData => "WRONG DATA",
+        VerificationVerdict::Verified => "complete and verified",
+        VerificationVerdict::NotVerified => "complete, NOT VERIFIED",
+        VerificationVerdict::NotComplete => "NOT complete",
+        VerificationVerdict::WrongData => "WRONG DATA",
     }
 }
 
-/// How many rows are complete, and whether their data is right.
-pub(super) fn value(result: &ImbResult, derived: &ImbDerived) -> Value {
+pub(super) fn value(result: &ImbResult, derived: &ImbDerived) -> HeadlineValue {
     let found = &derived.verdict;
-    let tone = if found.verdict == Verdict::Verified { Tone::Good } else { Tone::Bad };
+    let tone = if found.verdict == VerificationVerdict::Verified { TextStyle::Good } else { TextStyle::Bad };
     let words = verdict(found.verdict);
-    let end = format!("{}{}", ending::crowded(&result.setup.machine), ending::mark(result.ending.outcome));
+    let end = format!(
+        "{}{}",
+        outcome_text::oversubscription_suffix(&result.setup.machine),
+        outcome_text::outcome_suffix(result.ending.outcome)
+    );
     let rows = rows_by_end(found);
     let said = rows.join(", ");
-    Value {
+    HeadlineValue {
         label: "IMB-IO, rows complete".into(),
         value: format!("{} of {}", found.rows_complete, found.rows),
         unit: "",
         verdict: (tone, format!("{words}{end}")),
         numbers: rows.into_iter().skip(1).map(|text| (text, String::new())).collect(),
-        line: vec![(Tone::Plain, "IMB-IO = ".into()), (tone, words.into()), (Tone::Plain, format!(": {said}{end}"))],
-        closing: format!("IMB-IO = {words}: {said}, {}, {}{end}", compared(found), took(found)),
+        screen_line: vec![
+            (TextStyle::Plain, "IMB-IO = ".into()),
+            (tone, words.into()),
+            (TextStyle::Plain, format!(": {said}{end}")),
+        ],
+        closing_line: format!("IMB-IO = {words}: {said}, {}, {}{end}", compared(found), took(found)),
     }
 }
 
-/// How many rows there are, and how they ended, in words.
+/// Number of rows by outcome, in words.
 fn rows_by_end(found: &ImbVerdict) -> Vec<String> {
     let complete = format!("{} of {} complete", found.rows_complete, count(found.rows, "row"));
     let others = [
@@ -68,25 +74,24 @@ fn took(found: &ImbVerdict) -> String {
     }
 }
 
-/// How much of the data was compared, if all of it was right.
-pub(super) fn checked(derived: &ImbDerived) -> Option<String> {
+pub(super) fn verified(derived: &ImbDerived) -> Option<String> {
     let found = &derived.verdict;
     (found.bytes_checked > 0 && found.bytes_wrong == 0)
-        .then(|| format!("{} read back and compared: all as written", format_size(found.bytes_checked)))
+        .then(|| format!("{} read back and compared: all correct", format_size(found.bytes_checked)))
 }
 
-/// How sure the rows are that were measured again; None: there are none.
-pub(super) fn repeats(result: &ImbResult, derived: &ImbDerived) -> Option<String> {
+/// Widest confidence interval of the repeated rows; None without repetitions.
+pub(super) fn repetitions(result: &ImbResult, derived: &ImbDerived) -> Option<String> {
     let again = result.rows.iter().zip(&derived.rows).filter_map(|(record, value)| Some((record, value.repeated?)));
     let again: Vec<_> = again.collect();
     let number = count(again.len() as u64, "row");
-    let known = again.iter().filter_map(|(record, found)| Some((*record, found.reach_share?)));
+    let known = again.iter().filter_map(|(record, found)| Some((*record, found.half_width_share?)));
     let text = match known.max_by(|a, b| a.1.total_cmp(&b.1)) {
-        None => format!("{number} measured again, too few times for an interval"),
-        Some((record, reach)) => {
+        None => format!("{number} repeated, too few times for an interval"),
+        Some((record, half_width)) => {
             let size = record.sample_bytes.map_or_else(String::new, |bytes| format!(" {}", format_size(bytes)));
-            let least = format!("least known: {}{size}", record.benchmark);
-            format!("{number} measured again, 95 % within {} ({least})", percent(reach))
+            let least = format!("widest: {}{size}", record.benchmark);
+            format!("{number} repeated, 95 % within {} ({least})", percent(half_width))
         }
     };
     (!again.is_empty()).then_some(text)

@@ -1,49 +1,46 @@
-//! Our loops beside bare ones in C, in turns, in the same process, on the same file and from the same windows: what this
-//! program costs. Without syncs; the files stay in the page cache.
+//! Overhead of this program: its loops and bare loops in C run in turns, in the same process, on the same file and from the
+//! same windows. Without syncs; the files stay in the page cache.
 
 use std::path::Path;
 
-use beff_backends::{Batch, Direction, FilePath, OpenFile, OpenMode, OpenRequest, Pattern};
+use beff_backends::{AccessPattern, Batch, Direction, FilePath, OpenFile, OpenMode, OpenRequest};
 use beff_ffi::bare_file::{BareCall, BareFile, BareLoop};
 use beff_ffi::{Comm, Info, MpiError};
 
-use super::check::{received, reread};
-use super::contents::share;
-use super::data::Data;
-use super::job::Backend;
-use super::shape::Shape;
-use super::timed::{Syncs, Task, Way};
-use super::{contents, timed, Bench};
+use super::contents::file_share;
+use super::data::RowData;
+use super::geometry::RowGeometry;
+use super::job::ConfiguredBackend;
+use super::timed_loop::{IterationLoop, OverlapMode, SyncPlacement};
+use super::verify::{verify_range, verify_windows};
+use super::{contents, timed_loop, RowContext};
 use crate::frame::records::ErrorRecord;
 use crate::frame::run::agree;
-use crate::frame::run::named;
-use crate::frame::run::turns::{Side, Turns};
+use crate::frame::run::loop_pairs::{LoopKind, LoopPairs};
+use crate::frame::run::path_check;
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::catalogue::default_list;
-use crate::imb_io::plan::{Benchmark, Group, Pointer, Style, Transfer};
-use crate::imb_io::records::{BarePair, ImbBareRecord};
+use crate::imb_io::plan::{BenchmarkClass, ImbBenchmark, Positioning, Synchronism, TransferSpec};
+use crate::imb_io::records::{BareLoopPair, ImbBareRecord};
 
-/// Benchmarks that are compared: every blocking call with a place of its own in the common file, 12 of them.
-fn compared() -> impl Iterator<Item = (&'static Benchmark, &'static Transfer)> {
+/// Benchmarks that are compared: the 12 with blocking calls at known offsets of the common file.
+fn compared_benchmarks() -> impl Iterator<Item = (&'static ImbBenchmark, &'static TransferSpec)> {
     let with_transfer = default_list().iter().filter_map(|benchmark| Some((benchmark, benchmark.transfer()?)));
     with_transfer.filter(|(_, transfer)| {
-        transfer.style == Style::Blocking && matches!(transfer.pointer, Pointer::Indv | Pointer::Expl)
+        transfer.synchronism == Synchronism::Blocking
+            && matches!(transfer.positioning, Positioning::Indv | Positioning::Expl)
     })
 }
 
-/// With these samples.
 const SIZES_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 4 << 20];
-/// Bytes of a file at most: windows and pages that both kinds of loops use again and again.
+/// Maximum bytes of a file, whose windows and pages both kinds of loops reuse.
 const FILE_BYTES: u64 = 32 << 20;
-/// What a loop is to take.
 const LOOP_SECONDS: f64 = 0.01;
-/// Time of one comparison, about.
-const SHARE_SECONDS: f64 = 0.6;
-const TURNS: Turns = Turns { share_seconds: SHARE_SECONDS, pairs: [7, 101] };
-/// Calls of a loop at most.
-const CALLS: u64 = 1000;
+const COMPARISON_SECONDS: f64 = 0.6;
+const TURNS: LoopPairs = LoopPairs { share_seconds: COMPARISON_SECONDS, pair_limits: [7, 101] };
+const MAX_CALLS: u64 = 1000;
 
-/// Bytes for the windows, if there is something to compare.
+/// Bytes for the windows; 0 without `--bare`.
 pub(super) fn memory_bytes(config: &ImbConfig) -> u64 {
     if config.bare {
         FILE_BYTES
@@ -52,138 +49,135 @@ pub(super) fn memory_bytes(config: &ImbConfig) -> u64 {
     }
 }
 
-/// Time of all comparisons, about.
 pub(super) fn expected_seconds(config: &ImbConfig) -> f64 {
     if config.bare {
-        (compared().count() * SIZES_BYTES.len()) as f64 * SHARE_SECONDS
+        (compared_benchmarks().count() * SIZES_BYTES.len()) as f64 * COMPARISON_SECONDS
     } else {
         0.0
     }
 }
 
-/// Both loops of one benchmark and size.
-struct Sides<'a> {
+struct BareComparison<'a> {
     comm: &'a Comm,
-    shape: Shape,
-    pattern: Pattern,
-    data: Data,
-    ours: Box<dyn OpenFile>,
+    shape: RowGeometry,
+    pattern: AccessPattern,
+    data: RowData,
+    harness: Box<dyn OpenFile>,
     bare: BareFile,
 }
 
-/// How the comparison ended.
-pub(super) enum Compared {
-    /// With all its records, complete on rank 0; or with those before a signal.
+pub(super) enum BareOutcome {
+    /// The records, complete on rank 0; true after a signal, with the records before it.
     Records(Vec<ImbBareRecord>, bool),
-    /// With an error.
     Failed(ErrorRecord),
 }
 
-/// Compares all of them through the MPI-IO of the run, P and C on all ranks, S on the first. Collective over the world.
-///
-/// # Errors
-/// MPI between the ranks.
-pub(super) fn compare(world: &Comm, bench: &mut Bench<'_>, backends: &[Backend]) -> Result<Compared, MpiError> {
+/// Runs all comparisons through the MPI-IO of the run, P and C on all ranks, S on the first. Collective over the world.
+pub(super) fn compare(
+    world: &Comm,
+    bench: &mut RowContext<'_>,
+    backends: &[ConfiguredBackend],
+) -> Result<BareOutcome, MpiError> {
     let mut records = Vec::new();
     let Some(backend) = backends.iter().find(|backend| backend.name == "mpiio") else {
-        return Ok(Compared::Records(records, false));
+        return Ok(BareOutcome::Records(records, false));
     };
-    let own = Comm::own();
-    for (number, (benchmark, transfer)) in compared().enumerate() {
-        let alone = transfer.group == Group::Single;
+    let own = Comm::comm_self();
+    for (number, (benchmark, transfer)) in compared_benchmarks().enumerate() {
+        let alone = transfer.class == BenchmarkClass::Single;
         let comm = if alone { &own } else { world };
         let rows = ((number * SIZES_BYTES.len()) as u64..).zip(SIZES_BYTES);
-        let made: Text<Vec<_>> = if alone && !world.is_root() {
+        let measured: TextResult<Vec<_>> = if alone && !world.is_root() {
             Ok(Vec::new())
         } else {
-            rows.map(|(row, bytes)| one(comm, bench, backend, (benchmark, transfer), (bytes, row))).collect()
+            rows.map(|(row, bytes)| compare_one(comm, bench, backend, (benchmark, transfer), (bytes, row))).collect()
         };
         // The others wait for the first rank.
         world.idle_barrier()?;
-        let raised = agree::any(world, bench.interrupt.raised())?;
-        match agree::all(world, made)? {
-            Ok(made) => records.extend(made),
+        let raised = agree::any_rank(world, bench.interrupt.is_raised())?;
+        match agree::all_or_first_error(world, measured)? {
+            Ok(measured) => records.extend(measured),
             Err((rank, message)) => {
-                return Ok(Compared::Failed(ErrorRecord {
-                    during: format!("{} beside a bare loop", benchmark.name),
+                return Ok(BareOutcome::Failed(ErrorRecord {
+                    during: format!("{} compared with a bare loop", benchmark.name),
                     rank,
                     ranks_affected: 1,
                     message,
-                    next_step: "Repeat without --bare; the rows are not touched by this.".into(),
+                    next_step: "Repeat without --bare; the rows are not affected.".into(),
                     no_space: false,
                 }))
             }
         }
         if raised {
-            return Ok(Compared::Records(records, true));
+            return Ok(BareOutcome::Records(records, true));
         }
     }
-    Ok(Compared::Records(records, false))
+    Ok(BareOutcome::Records(records, false))
 }
 
-/// What went wrong on this rank, or on all.
-type Text<T> = Result<T, String>;
+/// Result with an error message of this rank, or of all.
+type TextResult<T> = Result<T, String>;
 
-/// The same on every rank: the first text of those that have one.
-fn agreed<T>(comm: &Comm, mine: Text<T>) -> Text<T> {
-    agree::all(comm, mine).map_err(text)?.map_err(|(_, text)| text)
+/// Agrees on the first error message of all ranks.
+fn agree_on<T>(comm: &Comm, mine: TextResult<T>) -> TextResult<T> {
+    agree::all_or_first_error(comm, mine).map_err(to_text)?.map_err(|(_, text)| text)
 }
 
-fn text(e: impl std::fmt::Display) -> String {
+fn to_text(e: impl std::fmt::Display) -> String {
     e.to_string()
 }
 
-/// One benchmark and size, on all ranks of `comm`; the error is the same on all of them.
-fn one(
+/// Compares one benchmark and size on all ranks of `comm`; the error is the same on all of them.
+fn compare_one(
     comm: &Comm,
-    bench: &mut Bench<'_>,
-    backend: &Backend,
-    (benchmark, transfer): (&Benchmark, &Transfer),
+    bench: &mut RowContext<'_>,
+    backend: &ConfiguredBackend,
+    (benchmark, transfer): (&ImbBenchmark, &TransferSpec),
     (sample_bytes, row): (u64, u64),
-) -> Text<ImbBareRecord> {
-    let steps = (FILE_BYTES / sample_bytes).min(CALLS);
+) -> TextResult<ImbBareRecord> {
+    let steps = (FILE_BYTES / sample_bytes).min(MAX_CALLS);
     let path = bench.run_dir.file(&Path::new(&backend.name).join(format!("bare{row:02}.dat")));
-    let shape =
-        Shape::new(*transfer, sample_bytes, steps, (comm.rank(), comm.size()), bench.config.buffers).map_err(text)?;
-    let pattern = shape.pattern().map_err(text)?;
+    let shape = RowGeometry::new(*transfer, sample_bytes, steps, (comm.rank(), comm.size()), bench.config.buffers)
+        .map_err(to_text)?;
+    let pattern = shape.pattern().map_err(to_text)?;
     let data = shape.data(bench.config.seed, u64::MAX - row, 0);
-    // Reads and writes alike find a file of full length.
-    agreed(comm, contents::fill(comm, &shape, &path, |at, bytes| data.fill(at, bytes)).map_err(text))?;
+    // Reads and writes use a file of full length.
+    agree_on(comm, contents::fill(comm, &shape, &path, |at, bytes| data.fill(at, bytes)).map_err(to_text))?;
     let hints = &bench.config.hints;
     let request = OpenRequest { path: &path, mode: OpenMode::Update, comm, hints };
-    agreed(comm, named::check(&backend.name, &path).map_err(text))?;
-    let ours = agreed(comm, backend.driver.open(&request).map_err(text))?;
-    let info = Info::new(hints).map_err(text)?;
-    let bare = agreed(comm, BareFile::open(comm, &path, false, &info).map_err(text))?;
-    agreed(comm, named::check(&backend.name, &path).map_err(text))?;
-    let mut sides = Sides { comm, shape, pattern, data, ours, bare };
-    let record = sides.pairs(bench, &path, benchmark.name);
-    let Sides { ours, bare, .. } = sides;
-    let closed = bare.close().map_err(text);
-    let closed = closed.and(ours.close().map_err(text));
+    agree_on(comm, path_check::check_name(&backend.name, &path).map_err(to_text))?;
+    let ours = agree_on(comm, backend.driver.open(&request).map_err(to_text))?;
+    let info = Info::new(hints).map_err(to_text)?;
+    let bare = agree_on(comm, BareFile::open(comm, &path, false, &info).map_err(to_text))?;
+    agree_on(comm, path_check::check_name(&backend.name, &path).map_err(to_text))?;
+    let mut sides = BareComparison { comm, shape, pattern, data, harness: ours, bare };
+    let record = sides.measure_pairs(bench, &path, benchmark.name);
+    let BareComparison { harness: ours, bare, .. } = sides;
+    let closed = bare.close().map_err(to_text);
+    let closed = closed.and(ours.close().map_err(to_text));
     remove(comm, &path);
-    agreed(comm, closed)?;
+    agree_on(comm, closed)?;
     record
 }
 
 fn remove(comm: &Comm, path: &FilePath) {
     if comm.is_root() {
-        // What stays goes with the directory.
+        // A remaining file is removed with the directory.
         let _ = path.remove();
     }
 }
 
-impl Sides<'_> {
-    fn pairs(&mut self, bench: &mut Bench<'_>, path: &FilePath, name: &str) -> Text<ImbBareRecord> {
-        contents::lay_out(&mut bench.ring, &self.shape, &self.data);
+impl BareComparison<'_> {
+    fn measure_pairs(&mut self, bench: &mut RowContext<'_>, path: &FilePath, name: &str) -> TextResult<ImbBareRecord> {
+        contents::fill_windows(&mut bench.buffer, &self.shape, &self.data);
         let steps = self.shape.steps;
         let calls = |one: f64| ((LOOP_SECONDS / one) as u64).clamp(steps.min(8), steps);
-        let (repetitions, pairs) = TURNS.take(steps, calls, |order, steps| {
+        let (repetitions, pairs) = TURNS.run(steps, calls, |order, steps| {
             let mut sides = [Ok(0.0), Ok(0.0)];
             for side in order {
                 sides[side as usize] = match side {
-                    Side::Ours => self.ours(bench, steps),
-                    Side::Bare => self.bare(bench, steps),
+                    LoopKind::Harness => self.run_harness(bench, steps),
+                    LoopKind::Bare => self.run_bare(bench, steps),
                 };
             }
             self.slowest(sides)
@@ -192,54 +186,55 @@ impl Sides<'_> {
             benchmark: name.to_owned(),
             ranks: self.comm.size(),
             sample_bytes: self.shape.sample_bytes,
-            repetitions,
+            iterations: repetitions,
             pairs: pairs
                 .into_iter()
-                .map(|[ours_seconds, bare_seconds]| BarePair { ours_seconds, bare_seconds })
+                .map(|[ours_seconds, bare_seconds]| BareLoopPair { harness_seconds: ours_seconds, bare_seconds })
                 .collect(),
         };
-        self.check(bench, path)?;
+        self.verify(bench, path)?;
         Ok(record)
     }
 
-    /// The slowest rank of both sides, or the error of any.
-    fn slowest(&self, [ours, bare]: [Text<f64>; 2]) -> Text<[f64; 2]> {
+    /// Times of the slowest rank for both loops, or the error of any rank.
+    fn slowest(&self, [ours, bare]: [TextResult<f64>; 2]) -> TextResult<[f64; 2]> {
         let mine = ours.and_then(|ours| bare.map(|bare| [ours, bare]));
         let mut all = [0.0, 0.0, f64::from(u8::from(mine.is_err()))];
         if let Ok(seconds) = &mine {
             all[..2].copy_from_slice(seconds);
         }
-        self.comm.max_f64(&mut all).map_err(text)?;
+        self.comm.max_f64(&mut all).map_err(to_text)?;
         if all[2] > 0.0 {
-            return agreed(self.comm, mine);
+            return agree_on(self.comm, mine);
         }
         Ok([all[0], all[1]])
     }
 
-    /// All ranks make all calls, whatever fails on one of them.
-    fn ours(&mut self, bench: &mut Bench<'_>, steps: u64) -> Text<f64> {
+    /// All ranks execute all calls, whatever fails on one of them.
+    fn run_harness(&mut self, bench: &mut RowContext<'_>, steps: u64) -> TextResult<f64> {
         let direction = self.shape.transfer.direction;
-        let prepared = self.ours.prepare(&self.pattern, direction, &mut bench.ring, &[]);
-        agreed(self.comm, prepared.map_err(text))?;
-        let task = Task {
+        let prepared = self.harness.prepare(&self.pattern, direction, &mut bench.buffer, &[]);
+        agree_on(self.comm, prepared.map_err(to_text))?;
+        let task = IterationLoop {
             kind: self.pattern.kind,
             direction,
-            syncs: Syncs::None,
+            syncs: SyncPlacement::None,
             calls: Batch { first_call: 0, calls: steps },
-            all_calls: steps,
+            total_calls: steps,
             pending: 1,
-            one_by_one: false,
-            way: Way::Blocking,
+            single_calls: false,
+            overlap_mode: OverlapMode::Blocking,
         };
-        let timed = timed::run(self.ours.as_mut(), self.comm, &mut bench.ring, &task, &mut bench.laps);
-        let timed = timed.map_err(text)?;
-        timed.error.map_or(Ok(timed.seconds), |e| Err(text(e)))
+        let timed =
+            timed_loop::run(self.harness.as_mut(), self.comm, &mut bench.buffer, &task, &mut bench.iteration_times);
+        let timed = timed.map_err(to_text)?;
+        timed.error.map_or(Ok(timed.seconds), |e| Err(to_text(e)))
     }
 
-    fn bare(&mut self, bench: &mut Bench<'_>, steps: u64) -> Text<f64> {
-        let explicit = self.shape.transfer.pointer == Pointer::Expl;
-        let call = BareCall { explicit, collective: self.shape.transfer.group == Group::Collective };
-        let (part, step_bytes) = (self.shape.part, self.shape.step_bytes());
+    fn run_bare(&mut self, bench: &mut RowContext<'_>, steps: u64) -> TextResult<f64> {
+        let explicit = self.shape.transfer.positioning == Positioning::Expl;
+        let call = BareCall { explicit, collective: self.shape.transfer.class == BenchmarkClass::Collective };
+        let (part, step_bytes) = (self.shape.portion, self.shape.step_bytes());
         let what = BareLoop {
             bytes: part.length_bytes as usize,
             windows: self.shape.windows,
@@ -248,51 +243,51 @@ impl Sides<'_> {
             calls: steps,
         };
         let view = if explicit {
-            self.bare.view(0, 0, step_bytes)
+            self.bare.set_view(0, 0, step_bytes)
         } else {
-            self.bare.view(part.offset_bytes, part.length_bytes, step_bytes)
+            self.bare.set_view(part.offset_bytes, part.length_bytes, step_bytes)
         };
-        agreed(self.comm, view.map_err(text))?;
-        self.comm.bare_barrier().map_err(text)?;
-        self.comm.bare_barrier().map_err(text)?;
+        agree_on(self.comm, view.map_err(to_text))?;
+        self.comm.bare_barrier().map_err(to_text)?;
+        self.comm.bare_barrier().map_err(to_text)?;
         let seconds = match self.shape.transfer.direction {
-            Direction::Write => self.bare.write(call, bench.ring.bytes(), &what),
-            Direction::Read => self.bare.read(call, bench.ring.bytes_mut(), &what),
+            Direction::Write => self.bare.write(call, bench.buffer.bytes(), &what),
+            Direction::Read => self.bare.read(call, bench.buffer.bytes_mut(), &what),
         };
         seconds.ok_or_else(|| "a call of the bare loop failed, or its last transfer was short".into())
     }
 
-    /// Both loops once more: what is read comes into poisoned windows, what is written into a file of other bytes.
-    fn check(&mut self, bench: &mut Bench<'_>, path: &FilePath) -> Text<()> {
+    /// Verifies both loops: repeats them with poisoned windows for reads, and a zeroed file for writes.
+    fn verify(&mut self, bench: &mut RowContext<'_>, path: &FilePath) -> TextResult<()> {
         let writes = self.shape.transfer.direction == Direction::Write;
         if !writes {
-            self.shape = self.shape.apart();
+            self.shape = self.shape.with_own_windows();
         }
-        let range = share(self.shape.file_bytes, self.shape.rank, self.shape.ranks);
+        let range = file_share(self.shape.file_bytes, self.shape.rank, self.shape.ranks);
         let mut wrong = [0];
         for side in 0..2 {
             if writes {
-                agreed(self.comm, contents::wipe(path, range.clone()).map_err(text))?;
+                agree_on(self.comm, contents::zero_range(path, range.clone()).map_err(to_text))?;
             } else {
-                contents::lay_out(&mut bench.ring, &self.shape, &self.data);
+                contents::fill_windows(&mut bench.buffer, &self.shape, &self.data);
             }
             let steps = self.shape.steps;
-            let made = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
-            agreed(self.comm, made)?;
+            let outcome = if side == 0 { self.run_harness(bench, steps) } else { self.run_bare(bench, steps) };
+            agree_on(self.comm, outcome)?;
             let checked = if writes {
                 // The files stay in the page cache.
-                let source = contents::Source { path, drops: false };
-                agreed(self.comm, reread(&self.shape, &self.data, source, range.clone()).map_err(text))?
+                let source = contents::ReadbackFile { path, drop_pages: false };
+                agree_on(self.comm, verify_range(&self.shape, &self.data, source, range.clone()).map_err(to_text))?
             } else {
                 let calls = Batch { first_call: 0, calls: self.shape.steps };
-                received(self.comm, &self.shape, &self.data, &bench.ring, calls).map_err(text)?
+                verify_windows(self.comm, &self.shape, &self.data, &bench.buffer, calls).map_err(to_text)?
             };
             wrong[0] += checked.bytes_wrong;
         }
-        self.comm.sum_u64(&mut wrong).map_err(text)?;
+        self.comm.sum_u64(&mut wrong).map_err(to_text)?;
         match wrong[0] {
             0 => Ok(()),
-            wrong => Err(format!("{wrong} bytes were not those that the loops should have moved")),
+            wrong => Err(format!("{wrong} wrong bytes after the loops")),
         }
     }
 }
@@ -302,8 +297,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocking_calls_at_own_places_are_compared() {
-        let names: Vec<_> = compared().map(|(benchmark, _)| benchmark.name).collect();
+    fn blocking_calls_at_own_offsets_are_compared() {
+        let names: Vec<_> = compared_benchmarks().map(|(benchmark, _)| benchmark.name).collect();
         let of =
             |group: &str| ["Write_Indv", "Read_Indv", "Write_Expl", "Read_Expl"].map(|end| format!("{group}_{end}"));
         assert_eq!(names, ["S", "P", "C"].map(of).concat());

@@ -1,247 +1,246 @@
-//! The data of the files: every byte is a function of its offset in the file, whoever writes it.
+//! Data of the files: every byte is a function of its offset in the file, whichever rank writes it.
 //!
-//! A row has a stream of bytes of its own, made of the words of [`beff_stamp`]. Sample j of X bytes lies at file
-//! offset j X and holds the bytes of the stream from (j mod W) X on. Normally the lap of W samples is the whole file, and the
-//! offset is the position in the stream; a lap that is shorter repeats. A private file, where X is the part of its rank, has
-//! a stream of its own.
+//! Each row has its own stream of bytes, generated from the words of [`beff_stamp`]. Sample j of X bytes is at file offset j X
+//! and has the bytes of the stream from (j mod W) X on. By default the period of W samples is the whole file, and the offset is
+//! the position in the stream; a shorter period repeats. A private file, where X is the portion of its rank, has its own stream.
 //!
-//! An existing file that is to be written holds the complement of every byte before.
+//! An existing file has the complement of every byte before it is overwritten.
 //!
-//! With a shared pointer outside of collective calls the order of arrival is unknown. Then each record is asked where in the stream
-//! it stands and counted off; what ranks have read must tile the file. Records below 16 bytes hold no whole word to be asked; there
-//! the values of the bytes are counted over all ranks. Counts of transfers alone are not enough: past the end of the file, ROMIO
-//! through a tiled view and OMPIO in `MPI_File_read_all` report whole transfers. Blind spot: of writes beyond 64 MiB in a row, data
-//! of another lap.
+//! With a shared pointer outside of collective calls the order of arrival is unknown. Each record is then identified by its
+//! position in the stream and counted; the ranges read by all ranks must tile the file. Records below 16 bytes contain no whole
+//! word to identify; for these a histogram of byte values over all ranks is compared. Counts of transfers alone are not enough:
+//! beyond the end of the file, ROMIO through a tiled view and OMPIO in `MPI_File_read_all` report complete transfers. Limitation:
+//! in rows of more than 64 MiB of writes, data of another period is not detected.
 
-mod arrival;
+mod arrival_order;
 mod histogram;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
-pub use super::data::arrival::{tile, Expected, Record};
+pub use super::data::arrival_order::{check_tiling, ExpectedRecords, StreamRange};
 pub use super::data::histogram::Histogram;
 
-use crate::frame::run::pieces::pieces;
-use beff_stamp::{mix, to_word, Stream, GOLDEN, POISON_BYTE};
+use crate::frame::run::file_ranges::split_range;
+use beff_stamp::{mix, to_word, StampStream, GOLDEN, POISON_BYTE};
 
-/// Bytes of this length hold a whole word however they lie.
-const WORD_INSIDE_BYTES: usize = 15;
-/// Likewise across the end of a lap that cuts a word: up to 7 bytes in front of a word, up to 7 of the one that is cut, and
-/// the first one of the lap.
-const WORD_BEHIND_CUT_BYTES: usize = 22;
+/// Length that contains a whole word at any alignment.
+const WHOLE_WORD_BYTES: usize = 15;
+/// The same across the end of a period that cuts a word: up to 7 bytes before a word, up to 7 of the cut word, and the first
+/// word of the period.
+const WHOLE_WORD_AFTER_CUT_BYTES: usize = 22;
 
-/// What a diagnosis looks at, from the wrong byte on.
-pub(super) const LOOK_BYTES: usize = 64;
-/// What [`Data::fill_before`] laid out, in words.
-const BEFORE: &str = "never written: the file holds what was there before";
-/// Earlier rows whose data may still be there.
+/// Bytes used for a diagnosis, from the first wrong byte on.
+pub(super) const DIAGNOSIS_BYTES: usize = 64;
+/// Diagnosis of data of [`RowData::fill_initial`].
+const NEVER_WRITTEN: &str = "never written: the file has its initial data";
+/// Earlier rows whose data is searched.
 const EARLIER_ROWS: u64 = 8;
-/// Owners whose data is looked for in another's file. A handful of multiplications each.
-const OWNERS: u64 = 1 << 12;
-/// Positions looked at in streams of other rows and owners, whose laps are not known: more than any lap has, and still few
-/// enough that no other word is likely to be there.
-const ANY_LAP_BYTES: u64 = 1 << 48;
-/// Kind of data, mixed into the key: the generations of b_eff_io are 1 and 2.
-const KIND: u64 = 3;
+/// Owners whose data is searched in the file of another. The search costs a few multiplications each.
+const MAX_OWNERS: u64 = 1 << 12;
+/// Period for the search in streams of other rows and owners, whose period is unknown: longer than any period, and short enough
+/// that a random match is unlikely.
+const SEARCH_PERIOD_BYTES: u64 = 1 << 48;
+/// Kind of data, mixed into the key; the generations of b_eff_io are 1 and 2.
+const STREAM_KIND: u64 = 3;
 
 /// The data of one row, or of one private file of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Data {
+pub struct RowData {
     seed: u64,
     row: u64,
     owner: Option<u64>,
     sample_bytes: u64,
-    lap_bytes: u64,
-    stream: Stream,
+    period_bytes: u64,
+    stream: StampStream,
 }
 
 /// Result of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wrong {
+pub struct StreamMismatch {
     /// Bytes that differ.
     pub bytes_wrong: u64,
-    /// The first of them: its index in what was compared, the byte expected and the byte found.
+    /// The first of them: its index, expected byte and actual byte.
     pub first: Option<(usize, u8, u8)>,
 }
 
-impl Data {
-    /// The data of row `row` for samples of `sample_bytes`, repeating after `lap_steps` of them. Another `owner` is another
-    /// stream: the rank of a private file, or the group where several groups have one file each.
+impl RowData {
+    /// Data of row `row` for samples of `sample_bytes`, with a period of `lap_steps` samples. Each `owner` has its own stream:
+    /// the rank of a private file, or the group if several groups have one file each.
     #[must_use]
-    pub fn new(seed: u64, row: u64, owner: Option<u64>, sample_bytes: u64, lap_steps: u64) -> Self {
-        Self::with_lap(seed, row, owner, sample_bytes, sample_bytes.saturating_mul(lap_steps))
+    pub fn new(seed: u64, row: u64, owner: Option<u64>, sample_bytes: u64, period_steps: u64) -> Self {
+        Self::with_period(seed, row, owner, sample_bytes, sample_bytes.saturating_mul(period_steps))
     }
 
-    fn with_lap(seed: u64, row: u64, owner: Option<u64>, sample_bytes: u64, lap_bytes: u64) -> Self {
-        let shared = mix(mix(mix(seed ^ GOLDEN).wrapping_add(KIND)).wrapping_add(row));
+    fn with_period(seed: u64, row: u64, owner: Option<u64>, sample_bytes: u64, period_bytes: u64) -> Self {
+        let shared = mix(mix(mix(seed ^ GOLDEN).wrapping_add(STREAM_KIND)).wrapping_add(row));
         let key = owner.map_or(shared, |owner| mix(shared.wrapping_add(1).wrapping_add(owner)));
-        Self { seed, row, owner, sample_bytes, lap_bytes, stream: Stream::keyed(key, lap_bytes / 8) }
+        Self { seed, row, owner, sample_bytes, period_bytes, stream: StampStream::keyed(key, period_bytes / 8) }
     }
 
-    /// X as given.
+    /// X.
     #[must_use]
     pub fn sample_bytes(&self) -> u64 {
         self.sample_bytes
     }
 
-    /// Bytes after which the data repeats.
+    /// Period of the data.
     #[must_use]
-    pub fn lap_bytes(&self) -> u64 {
-        self.lap_bytes
+    pub fn period_bytes(&self) -> u64 {
+        self.period_bytes
     }
 
-    /// Position in the stream of what lies at this offset of the file: below the lap.
+    /// Position in the stream of this offset of the file, below the period.
     #[must_use]
     pub fn position(&self, offset_bytes: u64) -> u64 {
-        // An empty lap has no bytes; then nothing repeats.
-        offset_bytes.checked_rem(self.lap_bytes).unwrap_or(offset_bytes)
+        // An empty period has no bytes.
+        offset_bytes.checked_rem(self.period_bytes).unwrap_or(offset_bytes)
     }
 
-    /// Bytes that follow each other in the stream at `position`, below the lap.
-    fn straight(&self, position: u64, len: usize) -> usize {
-        let left_bytes = if self.lap_bytes == 0 { u64::MAX } else { self.lap_bytes - position };
+    /// Number of contiguous bytes at `position`, up to the end of the period.
+    fn contiguous_len(&self, position: u64, len: usize) -> usize {
+        let left_bytes = if self.period_bytes == 0 { u64::MAX } else { self.period_bytes - position };
         usize::try_from(left_bytes).unwrap_or(usize::MAX).min(len)
     }
 
-    /// Lays out what is in the stream from `position` on, in the file from there as an offset: behind the lap its beginning
-    /// again. Does not allocate.
+    /// Fills `bytes` with the stream from `position` on, which may be a file offset; after the period it begins again. Does not
+    /// allocate.
     pub fn fill(&self, position: u64, bytes: &mut [u8]) {
         let mut position = self.position(position);
         let mut rest = bytes;
         while !rest.is_empty() {
-            let (now, behind) = rest.split_at_mut(self.straight(position, rest.len()));
-            self.fill_straight(position, now);
+            let (now, behind) = rest.split_at_mut(self.contiguous_len(position, rest.len()));
+            self.fill_contiguous(position, now);
             (position, rest) = (0, behind);
         }
     }
 
-    /// Lays out what an existing file holds there before it is written: the complement, so that no byte that was not written can pass
-    /// for one that was.
-    pub fn fill_before(&self, position: u64, bytes: &mut [u8]) {
+    /// Fills `bytes` with the initial data of an existing file: the complement, so that a byte that was not written never passes
+    /// as written.
+    pub fn fill_initial(&self, position: u64, bytes: &mut [u8]) {
         self.fill(position, bytes);
         bytes.iter_mut().for_each(|byte| *byte = !*byte);
     }
 
-    fn fill_straight(&self, position: u64, bytes: &mut [u8]) {
+    fn fill_contiguous(&self, position: u64, bytes: &mut [u8]) {
         let mut index = position / 8;
         let (head, body) = bytes.split_at_mut(head_bytes(position, bytes.len()));
         if !head.is_empty() {
-            let word = self.stream.at(index).to_le_bytes();
+            let word = self.stream.word_at(index).to_le_bytes();
             let begin = (position % 8) as usize;
             head.copy_from_slice(&word[begin..begin + head.len()]);
             index += 1;
         }
         let mut words = body.chunks_exact_mut(8);
         for word in &mut words {
-            word.copy_from_slice(&self.stream.at(index).to_le_bytes());
+            word.copy_from_slice(&self.stream.word_at(index).to_le_bytes());
             index += 1;
         }
         let tail = words.into_remainder();
-        tail.copy_from_slice(&self.stream.at(index).to_le_bytes()[..tail.len()]);
+        tail.copy_from_slice(&self.stream.word_at(index).to_le_bytes()[..tail.len()]);
     }
 
-    /// Compares `bytes` with what [`Data::fill`] lays out from `position` on. Does not allocate.
+    /// Compares `bytes` with the data of [`RowData::fill`] from `position` on. Does not allocate.
     #[must_use]
-    pub fn compare(&self, bytes: &[u8], position: u64) -> Wrong {
-        let mut wrong = Wrong::default();
+    pub fn compare(&self, bytes: &[u8], position: u64) -> StreamMismatch {
+        let mut wrong = StreamMismatch::default();
         let mut position = self.position(position);
         let mut done = 0;
         while done < bytes.len() {
-            let end = done + self.straight(position, bytes.len() - done);
-            self.compare_straight(&bytes[done..end], position, done, &mut wrong);
+            let end = done + self.contiguous_len(position, bytes.len() - done);
+            self.compare_contiguous(&bytes[done..end], position, done, &mut wrong);
             (position, done) = (0, end);
         }
         wrong
     }
 
-    fn compare_straight(&self, bytes: &[u8], position: u64, mut at: usize, wrong: &mut Wrong) {
+    fn compare_contiguous(&self, bytes: &[u8], position: u64, mut at: usize, wrong: &mut StreamMismatch) {
         let mut index = position / 8;
         let (head, body) = bytes.split_at(head_bytes(position, bytes.len()));
         if !head.is_empty() {
-            wrong.look(head, self.stream.at(index) >> (8 * (position % 8)), at);
+            wrong.compare_word(head, self.stream.word_at(index) >> (8 * (position % 8)), at);
             at += head.len();
             index += 1;
         }
         let words = body.chunks_exact(8);
         let tail = words.remainder();
         for word in words {
-            let expected = self.stream.at(index);
+            let expected = self.stream.word_at(index);
             if to_word(word) != expected {
-                wrong.look(word, expected, at);
+                wrong.compare_word(word, expected, at);
             }
             at += 8;
             index += 1;
         }
-        wrong.look(tail, self.stream.at(index), at);
+        wrong.compare_word(tail, self.stream.word_at(index), at);
     }
 
-    /// From this length on, bytes can be asked where in the stream they stand.
+    /// Minimum length of bytes whose position in the stream can be identified.
     #[must_use]
-    pub fn findable_bytes(&self) -> u64 {
-        if self.lap_bytes.is_multiple_of(8) {
-            WORD_INSIDE_BYTES as u64 + 1
+    pub fn min_identifiable_bytes(&self) -> u64 {
+        if self.period_bytes.is_multiple_of(8) {
+            WHOLE_WORD_BYTES as u64 + 1
         } else {
-            WORD_BEHIND_CUT_BYTES as u64
+            WHOLE_WORD_AFTER_CUT_BYTES as u64
         }
     }
 
-    /// The position in the stream, below the lap, at which these bytes stand, if they are of this stream: from
-    /// [`Data::findable_bytes`] on they are not missed. The first 22 bytes decide.
+    /// Position of these bytes in the stream, below the period, if they are of this stream; bytes of at least
+    /// [`RowData::min_identifiable_bytes`] are always identified. Only the first 22 bytes are used.
     #[must_use]
     pub fn find(&self, bytes: &[u8]) -> Option<u64> {
-        let bytes = &bytes[..bytes.len().min(WORD_BEHIND_CUT_BYTES)];
+        let bytes = &bytes[..bytes.len().min(WHOLE_WORD_AFTER_CUT_BYTES)];
         let (index, word_at) = self.first_word(bytes)?;
-        // What is in front of the first word may be the end of the lap.
+        // The bytes before the first word may be the end of the period.
         let before = index as u64;
         let position = match word_at.checked_sub(before) {
             Some(position) => position,
-            None => self.lap_bytes.checked_sub(before - word_at)?,
+            None => self.period_bytes.checked_sub(before - word_at)?,
         };
         (self.compare(bytes, position).bytes_wrong == 0).then_some(position)
     }
 
-    /// The first word of this stream in these bytes: its index in them, and its position in the stream. A word that is not of
-    /// the stream passes for one with the probability 2^-64 per word of the lap.
+    /// The first word of this stream in these bytes: its index and its position in the stream. The probability of a false match
+    /// is 2^-64 per word of the period.
     fn first_word(&self, bytes: &[u8]) -> Option<(usize, u64)> {
-        bytes.windows(8).enumerate().find_map(|(index, word)| Some((index, self.stream.find(to_word(word))?)))
+        bytes.windows(8).enumerate().find_map(|(index, word)| Some((index, self.stream.position_of(to_word(word))?)))
     }
 
-    /// The position of a window that was read, if all of it is of this stream.
+    /// Position of a window that was read, if all of its bytes are right.
     #[must_use]
     pub fn identify(&self, window: &[u8]) -> Option<u64> {
         self.find(window).filter(|position| self.compare(window, *position).bytes_wrong == 0)
     }
 
-    /// How often each value of a byte occurs in these bytes of the file.
+    /// Histogram of the byte values in this range of the file.
     #[must_use]
     pub fn histogram(&self, range: Range<u64>) -> Histogram {
-        let laps = (range.end - range.start).checked_div(self.lap_bytes).unwrap_or(0);
+        let laps = (range.end - range.start).checked_div(self.period_bytes).unwrap_or(0);
         let mut all = Histogram::default();
         if laps > 0 {
-            self.count(0..self.lap_bytes, &mut all);
+            self.count(0..self.period_bytes, &mut all);
             all.as_mut_slice().iter_mut().for_each(|count| *count *= laps);
         }
-        // Any lap has all of them, wherever it begins.
-        self.count(range.start + laps * self.lap_bytes..range.end, &mut all);
+        // Any range of one period has the same histogram.
+        self.count(range.start + laps * self.period_bytes..range.end, &mut all);
         all
     }
 
     fn count(&self, positions: Range<u64>, into: &mut Histogram) {
         let mut bytes = [0; 4096];
-        for (begin, len) in pieces(positions, bytes.len() as u64) {
+        for (begin, len) in split_range(positions, bytes.len() as u64) {
             self.fill(begin, &mut bytes[..len]);
             into.add(&bytes[..len]);
         }
     }
 
-    /// What wrong data looks like, in words for the report. `bytes` is what was found from the wrong byte on, with 16 bytes
-    /// or more if there are as many; `position` is the place of the wrong byte in the file or the stream.
+    /// Diagnosis of wrong data for the report. `bytes` begins at the first wrong byte and has at least 16 bytes if available;
+    /// `position` is the offset of that byte in the file or the stream.
     #[must_use]
     pub fn diagnose(&self, bytes: &[u8], position: u64) -> String {
-        let bytes = &bytes[..bytes.len().min(LOOK_BYTES)];
-        let mut expected = [0; LOOK_BYTES];
+        let bytes = &bytes[..bytes.len().min(DIAGNOSIS_BYTES)];
+        let mut expected = [0; DIAGNOSIS_BYTES];
         let expected = &mut expected[..bytes.len()];
         self.fill(position, expected);
         let pairs = || bytes.iter().zip(expected.iter());
@@ -249,50 +248,50 @@ impl Data {
         if bits == 1 {
             return "one bit flipped".into();
         }
-        // Right data behind a small hole does not belong to it.
+        // Right data after a small hole is not part of it.
         let wrong_bytes = pairs().rposition(|(found, expected)| found != expected).map_or(0, |last| last + 1);
         if wrong_bytes > 0 && pairs().take(wrong_bytes).all(|(found, expected)| *found == !expected) {
-            return BEFORE.into();
+            return NEVER_WRITTEN.into();
         }
-        let known = looks_like(&bytes[..wrong_bytes.min(WORD_INSIDE_BYTES)]).or_else(|| {
+        let known = known_pattern(&bytes[..wrong_bytes.min(WHOLE_WORD_BYTES)]).or_else(|| {
             let found = self.find(bytes)?;
             let distance = i128::from(found) - i128::from(self.position(position));
             Some(format!("data of offset {found} ({distance:+} bytes)"))
         });
         known
-            .or_else(|| self.elsewhere(bytes))
+            .or_else(|| self.identify_elsewhere(bytes))
             .unwrap_or_else(|| format!("unknown data, {bits} of {} bits differ", bytes.len() * 8))
     }
 
-    /// Likewise where it is not known what should stand there.
-    pub fn diagnose_any(&self, bytes: &[u8]) -> String {
-        let bytes = &bytes[..bytes.len().min(LOOK_BYTES)];
-        looks_like(&bytes[..bytes.len().min(WORD_INSIDE_BYTES)])
-            .or_else(|| Some(format!("data of offset {}, not from the beginning of a record", self.find(bytes)?)))
-            .or_else(|| self.find(&bytes.iter().map(|byte| !byte).collect::<Vec<_>>()).map(|_| BEFORE.into()))
-            .or_else(|| self.elsewhere(bytes))
+    /// The same for an unknown expected position.
+    pub fn diagnose_unplaced(&self, bytes: &[u8]) -> String {
+        let bytes = &bytes[..bytes.len().min(DIAGNOSIS_BYTES)];
+        known_pattern(&bytes[..bytes.len().min(WHOLE_WORD_BYTES)])
+            .or_else(|| Some(format!("data of offset {}, not the beginning of a record", self.find(bytes)?)))
+            .or_else(|| self.find(&bytes.iter().map(|byte| !byte).collect::<Vec<_>>()).map(|_| NEVER_WRITTEN.into()))
+            .or_else(|| self.identify_elsewhere(bytes))
             .unwrap_or_else(|| "unknown data".into())
     }
 
-    /// Which other row or owner bytes are of.
-    fn elsewhere(&self, bytes: &[u8]) -> Option<String> {
-        let find = |row, owner| Self::with_lap(self.seed, row, owner, self.sample_bytes, ANY_LAP_BYTES).find(bytes);
+    fn identify_elsewhere(&self, bytes: &[u8]) -> Option<String> {
+        let find =
+            |row, owner| Self::with_period(self.seed, row, owner, self.sample_bytes, SEARCH_PERIOD_BYTES).find(bytes);
         for row in (0..self.row).rev().take(EARLIER_ROWS as usize) {
             if let Some(at) = find(row, self.owner) {
                 return Some(format!("data of an earlier file ({} before), offset {at}", self.row - row));
             }
         }
         let owner = self.owner?;
-        let others = (0..OWNERS).filter(|other| *other != owner);
+        let others = (0..MAX_OWNERS).filter(|other| *other != owner);
         let (other, at) = others.filter_map(|other| Some((other, find(self.row, Some(other))?))).next()?;
         Some(format!("data of the file of {other}, offset {at}"))
     }
 }
 
-impl Wrong {
-    /// Looks at up to 8 bytes, which stand at `at`; `expected` has the first of them lowest.
+impl StreamMismatch {
+    /// Compares up to 8 bytes at index `at` with the little-endian `expected`.
     #[inline]
-    fn look(&mut self, bytes: &[u8], expected: u64, at: usize) {
+    fn compare_word(&mut self, bytes: &[u8], expected: u64, at: usize) {
         for (n, (found, expected)) in bytes.iter().zip(expected.to_le_bytes()).enumerate() {
             if *found != expected {
                 self.bytes_wrong += 1;
@@ -302,16 +301,15 @@ impl Wrong {
     }
 }
 
-/// Bytes before the first whole word.
 fn head_bytes(position: u64, len: usize) -> usize {
     ((position.wrapping_neg() % 8) as usize).min(len)
 }
 
-/// What bytes look like that are no data.
-fn looks_like(bytes: &[u8]) -> Option<String> {
+/// Diagnosis of bytes that are not data of any stream.
+fn known_pattern(bytes: &[u8]) -> Option<String> {
     let all = |value| !bytes.is_empty() && bytes.iter().all(|byte| *byte == value);
     if all(POISON_BYTE) {
-        return Some("never delivered: the memory still holds what was there before the read".into());
+        return Some("never delivered: the memory is unchanged by the read".into());
     }
     all(0).then(|| "hole (zeros)".into())
 }

@@ -1,138 +1,135 @@
-//! A row of one backend on its way down: what the rank knows of it before it is measured.
+//! Job of a row with one backend, for this rank.
 
 use beff_backends::{BackendError, Driver};
 use beff_ffi::MpiError;
 
-use super::outcome::Stopped;
+use super::outcome::RowAbort;
 use super::team::Team;
-use super::Bench;
-use crate::frame::run::{agree, trouble};
-use crate::imb_io::plan::{Repetitions, Row};
+use super::RowContext;
+use crate::frame::run::{agree, error_agreement};
+use crate::imb_io::plan::{IterationRule, PlannedRow};
 
-/// One backend of the run.
-pub(super) struct Backend {
+pub(super) struct ConfiguredBackend {
     pub(super) name: String,
     pub(super) driver: Box<dyn Driver>,
-    /// Files have contents; false for null.
+    /// True if files have contents; false for null.
     pub(super) moves_data: bool,
-    /// Its files are MPI's, with collective calls, shared pointers and hints.
+    /// True if its files are MPI files, with collective calls, shared pointers and hints.
     pub(super) is_mpi: bool,
-    /// Why it cannot work here; None: it can.
-    pub(super) why_not: Option<String>,
+    /// Reason why it cannot be used here; None: it can.
+    pub(super) unavailable_reason: Option<String>,
 }
 
-/// What is foreseen for a row. Nothing where its kind failed or cannot run.
+/// Estimated times of a row. There is none if its kind failed or cannot run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Foreseen {
-    /// One repetition.
-    pub(super) one_seconds: f64,
-    /// Likewise, with what its bytes cost outside the clock.
-    pub(super) step_seconds: f64,
-    /// What the row costs without any.
+pub(super) struct RowEstimate {
+    /// One iteration.
+    pub(super) iteration_seconds: f64,
+    /// One iteration with the untimed cost of its bytes.
+    pub(super) iteration_total_seconds: f64,
+    /// The row without any iteration.
     pub(super) fixed_seconds: f64,
     /// The row.
     pub(super) row_seconds: f64,
 }
 
-/// Which file of a row.
+/// Purpose of a file of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
-    /// Not reported.
-    Trial,
-    /// Of the only run.
+pub(super) enum FilePurpose {
+    /// Pilot measurement, not reported.
+    Pilot,
+    /// The only run.
     Only,
-    /// Of the blocking call beside a non-blocking one.
+    /// The blocking call of a non-blocking benchmark.
     Pure,
-    /// Of the non-blocking call without a load.
+    /// The non-blocking call without a load.
     Alone,
-    /// Of the non-blocking call with the load.
+    /// The non-blocking call with the load.
     Overlapped,
 }
 
-impl Which {
-    /// Below [`Which::MOST`]; files of one row have different ones.
+impl FilePurpose {
+    /// Number below [`FilePurpose::COUNT`], unique among the files of a row.
     pub(super) fn number(self) -> u64 {
         match self {
-            Self::Trial => 0,
+            Self::Pilot => 0,
             Self::Only | Self::Pure => 1,
             Self::Alone => 2,
             Self::Overlapped => 3,
         }
     }
 
-    /// Numbers of files of one row.
-    pub(super) const MOST: u64 = 4;
+    pub(super) const COUNT: u64 = 4;
 
-    /// In the name of the file.
     pub(super) fn letter(self) -> char {
         ['t', 'a', 'b', 'c'][self.number() as usize]
     }
 
-    /// Of the row that is reported.
-    pub(super) fn counts(self) -> bool {
-        self != Self::Trial
+    /// True unless it is a pilot measurement.
+    pub(super) fn is_reported(self) -> bool {
+        self != Self::Pilot
     }
 
-    /// The file whose times are the row's.
-    pub(super) fn is_last(self) -> bool {
+    /// True if the times of the row are those of this file.
+    pub(super) fn is_primary(self) -> bool {
         matches!(self, Self::Only | Self::Overlapped)
     }
 }
 
-/// A row for this rank.
+/// Job of a row for this rank.
 #[derive(Clone, Copy)]
 pub(super) struct RowJob<'a> {
-    pub(super) row: &'a Row,
-    pub(super) backend: &'a Backend,
+    pub(super) row: &'a PlannedRow,
+    pub(super) backend: &'a ConfiguredBackend,
     pub(super) team: &'a Team,
-    /// Number of the row, of all backends: names its files and makes their data.
+    /// Number of the row over all backends: determines names and data of its files.
     pub(super) number: u64,
-    /// Its files stay.
-    pub(super) keep: bool,
-    pub(super) rule: &'a Repetitions,
-    pub(super) wanted: u64,
-    /// What the pilot foresees for all wanted repetitions.
-    pub(super) foreseen: Option<Foreseen>,
-    /// Repetitions of the size before.
-    pub(super) previous: Option<u64>,
-    /// As many repetitions as this, whatever the time: the row is measured again.
-    pub(super) fixed: Option<u64>,
-    /// Where, in words, for errors.
+    /// Keep its files.
+    pub(super) keep_files: bool,
+    pub(super) rule: &'a IterationRule,
+    pub(super) requested_iterations: u64,
+    /// Estimate of the pilot for all requested iterations.
+    pub(super) estimate: Option<RowEstimate>,
+    /// Iterations of the previous size.
+    pub(super) previous_iterations: Option<u64>,
+    /// Fixed number of iterations, whatever the time: this is a repetition of the row.
+    pub(super) fixed_iterations: Option<u64>,
+    /// Description of the row for error messages.
     pub(super) during: &'a str,
 }
 
 impl RowJob<'_> {
-    /// What every active rank has made, or the error of any. Collective over them.
-    pub(super) fn agree<T>(&self, mine: Result<T, BackendError>) -> Result<T, Stopped> {
-        trouble::all(&self.team.active, mine, self.during)?.map_err(Stopped::Failed)
+    /// The value of this rank, or the error of any active rank. Collective over them.
+    pub(super) fn agree<T>(&self, mine: Result<T, BackendError>) -> Result<T, RowAbort> {
+        error_agreement::all_or_error(&self.team.active, mine, self.during)?.map_err(RowAbort::Failed)
     }
 
-    /// Ends the row if a signal came, on any rank. Asked between files: a loop in the clock runs to its end. Collective.
-    pub(super) fn go_on(&self, bench: &Bench<'_>) -> Result<(), Stopped> {
-        if agree::any(&self.team.active, bench.interrupt.raised())? {
-            return Err(Stopped::Interrupted);
+    /// Ends the row after a signal on any rank. Called between files: a timed loop runs to its end. Collective.
+    pub(super) fn check_interrupt(&self, bench: &RowContext<'_>) -> Result<(), RowAbort> {
+        if agree::any_rank(&self.team.active, bench.interrupt.is_raised())? {
+            return Err(RowAbort::Interrupted);
         }
         Ok(())
     }
 
-    /// Ends the row where the backend has no such calls.
-    pub(super) fn can_run(&self) -> Result<(), Stopped> {
-        if let Some(reason) = &self.backend.why_not {
-            return Err(Stopped::NotRun(reason.clone()));
+    /// Ends the row if the backend does not support it.
+    pub(super) fn check_support(&self) -> Result<(), RowAbort> {
+        if let Some(reason) = &self.backend.unavailable_reason {
+            return Err(RowAbort::NotRun(reason.clone()));
         }
         let benchmark = self.row.benchmark;
         let reason = if benchmark.needs_mpi_file() && !self.backend.is_mpi {
-            "collective calls, shared pointers and the opening of files are MPI-IO's own"
+            "collective calls, shared pointers and opening exist in MPI-IO only"
         } else if benchmark.has_overlap() && !self.backend.moves_data {
-            "nothing is moved that could be under way"
+            "no data is moved that could be in flight"
         } else {
             return Ok(());
         };
-        Err(Stopped::NotRun(reason.into()))
+        Err(RowAbort::NotRun(reason.into()))
     }
 
-    /// The slowest active rank's time. Collective.
-    pub(super) fn slowest(&self, seconds: f64) -> Result<f64, MpiError> {
+    /// Time of the slowest active rank. Collective.
+    pub(super) fn max_over_ranks(&self, seconds: f64) -> Result<f64, MpiError> {
         let mut slowest = [seconds];
         self.team.active.max_f64(&mut slowest)?;
         Ok(slowest[0])

@@ -1,4 +1,4 @@
-//! The CPU load of the overlap: computation of a known length beside which a transfer may go on.
+//! The CPU load of the overlap: a computation of calibrated length that may overlap a transfer.
 
 use std::hint::black_box;
 
@@ -6,39 +6,39 @@ use beff_ffi::{Comm, MpiError};
 
 use crate::frame::run::clock::Instant;
 
-/// Order of the matrix: with its vectors less than 1 KiB, in the nearest cache of any processor.
+/// Order of the matrix: with its vectors less than 1 KiB, within the L1 cache of any processor.
 const ORDER: usize = 10;
-/// Products of matrix and vector in one unit: about 1 us, so that a load of 100 us is met within 1 %.
+/// Matrix-vector products in one unit: about 1 us, so that a load of 100 us is accurate within 1 %.
 const PRODUCTS: u32 = 48;
-/// A block whose time tells that of a unit: long beside the clock, short beside a time slice of the system.
+/// Length of a calibration block: long compared with the clock resolution, short compared with a time slice of the scheduler.
 const BLOCK_SECONDS: f64 = 1e-3;
-/// Blocks; their median is not moved by the few that are interrupted.
+/// Number of blocks; a few interrupted ones do not change the median.
 const BLOCKS: usize = 21;
-/// Loads that are asked for as a check.
+/// Loads that check the calibration.
 const CHECK_SECONDS: [f64; 3] = [100e-6, 1e-3, 10e-3];
-/// Times each is asked for.
+/// Runs of each check.
 const CHECKS: usize = 5;
 
 /// A load in units of a fixed amount of computation: no allocation, no system call, no MPI.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Load {
+pub struct ComputeLoad {
     /// Time of one unit.
     pub unit_seconds: f64,
 }
 
-impl Load {
-    /// Finds the time of a unit, that of the slowest rank while all of them compute, and how well it holds: the largest
-    /// relative difference between a load as asked and as it took, medians of several, over lengths from 100 us to 10 ms
-    /// and all ranks. Collective; takes about 0.1 s.
+impl ComputeLoad {
+    /// Measures the time of a unit on the slowest rank while all ranks compute, and the calibration error: the largest relative
+    /// difference between requested and measured load (medians), over lengths from 100 us to 10 ms and all ranks. Collective;
+    /// takes about 0.1 s.
     ///
     /// # Errors
-    /// MPI between the ranks.
+    /// An MPI call between the ranks failed.
     pub fn calibrate(comm: &Comm) -> Result<(Self, f64), MpiError> {
-        Self::calibrate_by(comm, &mut timed)
+        Self::calibrate_with(comm, &mut run_units)
     }
 
-    /// [`Load::calibrate`] where `timed` computes so many units and says the seconds they took.
-    fn calibrate_by(comm: &Comm, timed: &mut dyn FnMut(u64) -> f64) -> Result<(Self, f64), MpiError> {
+    /// [`ComputeLoad::calibrate`], where `timed` computes units and returns their seconds.
+    fn calibrate_with(comm: &Comm, timed: &mut dyn FnMut(u64) -> f64) -> Result<(Self, f64), MpiError> {
         comm.barrier()?;
         let mut slowest = [unit_seconds(timed)];
         comm.max_f64(&mut slowest)?;
@@ -46,19 +46,19 @@ impl Load {
         let mut largest = [0.0_f64];
         for asked in CHECK_SECONDS {
             comm.barrier()?;
-            let taken = median(&mut [(); CHECKS].map(|()| timed(load.units(asked))));
-            largest[0] = largest[0].max((taken - asked).abs() / asked);
+            let elapsed = median(&mut [(); CHECKS].map(|()| timed(load.units(asked))));
+            largest[0] = largest[0].max((elapsed - asked).abs() / asked);
         }
         comm.max_f64(&mut largest)?;
         Ok((load, largest[0]))
     }
 
-    /// Computes for about `seconds`, in whole units. Returns the time it took.
+    /// Computes for about `seconds`, in whole units. Returns the measured time.
     pub fn run(&self, seconds: f64) -> f64 {
-        timed(self.units(seconds))
+        run_units(self.units(seconds))
     }
 
-    /// Units nearest to `seconds`: at least one, so that there is something to overlap with; none for 0.
+    /// Number of units nearest to `seconds`: at least one, so that there is a load; 0 for 0.
     fn units(&self, seconds: f64) -> u64 {
         if seconds.is_nan() || seconds <= 0.0 {
             return 0;
@@ -67,9 +67,8 @@ impl Load {
     }
 }
 
-/// Time of one unit on this rank.
 fn unit_seconds(timed: &mut dyn FnMut(u64) -> f64) -> f64 {
-    // Also wakes the processor up.
+    // Also brings the processor to its working frequency.
     let mut units = 16;
     while timed(units) < BLOCK_SECONDS && units < 1 << 32 {
         units *= 2;
@@ -77,9 +76,9 @@ fn unit_seconds(timed: &mut dyn FnMut(u64) -> f64) -> f64 {
     median(&mut [(); BLOCKS].map(|()| timed(units))) / units as f64
 }
 
-/// Computes so many units; the seconds they took.
-fn timed(units: u64) -> f64 {
-    // Rows of weights that sum up to 1: the vector tends to its mean, and no number gets large, small or slow.
+/// Computes `units`; returns the seconds.
+fn run_units(units: u64) -> f64 {
+    // Each row of weights has the sum 1: the vector converges to its mean, without large, small or denormal numbers.
     let matrix: [[f64; ORDER]; ORDER] =
         std::array::from_fn(|row| std::array::from_fn(|column| (1 + (row + column) % ORDER) as f64 / 55.0));
     let matrix = black_box(matrix);
@@ -88,7 +87,7 @@ fn timed(units: u64) -> f64 {
     repeat(units, || unit(&matrix, &mut vector), || begin.elapsed().as_secs_f64())
 }
 
-/// Does `unit` so often; the time that has passed then, 0 for none.
+/// Calls `unit` `units` times; returns the elapsed time, 0 without any.
 #[inline]
 fn repeat(units: u64, mut unit: impl FnMut(), elapsed: impl FnOnce() -> f64) -> f64 {
     if units == 0 {
@@ -131,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_load_is_its_units() {
-        let load = Load { unit_seconds: 1e-6 };
+        let load = ComputeLoad { unit_seconds: 1e-6 };
         for seconds in [0.0, -1.0, f64::NAN] {
             assert_eq!((load.units(seconds), load.run(seconds)), (0, 0.0), "{seconds}");
         }
@@ -144,14 +143,14 @@ mod tests {
         }
     }
 
-    /// A processor on which a unit takes `unit_seconds`; call number n of all takes `delay(n, units)` more.
-    fn planted(unit_seconds: f64, delay: impl Fn(usize, u64) -> f64) -> (f64, f64, Vec<u64>) {
+    /// Calibrates on a simulated processor: a unit takes `unit_seconds`, call n takes `delay(n, units)` more.
+    fn simulated_calibration(unit_seconds: f64, delay: impl Fn(usize, u64) -> f64) -> (f64, f64, Vec<u64>) {
         let mut calls = Vec::new();
         let mut timed = |units: u64| {
             calls.push(units);
             units as f64 * unit_seconds + delay(calls.len() - 1, units)
         };
-        let (load, error) = Load::calibrate_by(&Comm::own(), &mut timed).unwrap();
+        let (load, error) = ComputeLoad::calibrate_with(&Comm::comm_self(), &mut timed).unwrap();
         (load.unit_seconds, error, calls)
     }
 
@@ -162,11 +161,11 @@ mod tests {
     #[test]
     fn a_calibration_finds_the_time_of_a_unit() {
         for unit_seconds in [25e-9, 1e-6, 7e-6] {
-            let (found, error, calls) = planted(unit_seconds, |_, _| 0.0);
+            let (found, error, calls) = simulated_calibration(unit_seconds, |_, _| 0.0);
             assert!(close(found, unit_seconds), "{found} {unit_seconds}");
-            // The shortest load that is asked for, in whole units of up to 7 us.
+            // The shortest load, in whole units of up to 7 us.
             assert!(error < 0.035, "{error}");
-            // Blocks of BLOCK_SECONDS or more, reached by doubling; then every check as often as it is said.
+            // Blocks of at least BLOCK_SECONDS after doubling; then CHECKS runs of every check.
             let block = calls.iter().position(|units| *units as f64 * unit_seconds >= BLOCK_SECONDS).unwrap();
             assert_eq!(calls[..=block], (0..=block).map(|n| 16 << n).collect::<Vec<_>>());
             assert!(calls[block..=block + BLOCKS].iter().all(|units| *units == calls[block]), "{calls:?}");
@@ -177,12 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn a_few_interruptions_move_nothing_and_many_show() {
+    fn a_few_interruptions_do_not_change_the_median_and_many_do() {
         // The system takes 4 ms: every fourth call.
-        let (found, error, _) = planted(1e-6, |n, _| if n % 4 == 0 { 4e-3 } else { 0.0 });
+        let (found, error, _) = simulated_calibration(1e-6, |n, _| if n % 4 == 0 { 4e-3 } else { 0.0 });
         assert!(close(found, 1e-6) && error < 1e-9, "{found} {error}");
-        // Every time: no block is without it, and the error says so.
-        let (found, error, _) = planted(1e-6, |_, units| if units < 1500 { 0.0 } else { 4e-3 });
+        // In every block: the error shows it.
+        let (found, error, _) = simulated_calibration(1e-6, |_, units| if units < 1500 { 0.0 } else { 4e-3 });
         assert!(close(found, 1e-6) && close(error, 0.4), "{found} {error}");
     }
 
@@ -194,7 +193,7 @@ mod tests {
             10_000 => 2e-3,
             _ => 0.0,
         };
-        let (found, error, _) = planted(1e-6, off);
+        let (found, error, _) = simulated_calibration(1e-6, off);
         assert!(close(found, 1e-6) && close(error, 0.2), "{found} {error}");
     }
 }

@@ -1,32 +1,33 @@
-//! IMB-IO: counted repetitions of one sample, row after row.
+//! IMB-IO: counted iterations of one sample, row after row.
 //!
-//! From outside to inside: `whole` (all rows, and those that `again` wants once more), `row` (trial, repetitions, record), `stage` (one file), `timed` (the clock).
-//! Down goes a `job`, back comes an `outcome`.
+//! Modules from the outside to the inside: `runner` (all rows, and the repetitions that `repetition` schedules), `row` (pilot
+//! measurement, iterations, record), `file_run` (one file), `timed_loop` (the timed loop). Each passes a `job` down and returns an
+//! `outcome`.
 
-mod again;
-mod arrived;
 pub mod bare;
-mod check;
 mod contents;
 pub mod data;
-mod found;
+mod file_run;
+mod geometry;
 mod job;
 pub mod load;
 mod open_close;
 mod outcome;
 mod pilot;
+mod repetition;
 mod row;
+mod row_pilot;
 #[cfg(test)]
 mod row_tests;
-mod shape;
-mod stage;
+pub mod runner;
 mod summary;
 mod team;
-mod timed;
-mod trial;
-pub mod whole;
+mod timed_loop;
+mod verify;
+mod verify_arrival;
+mod verify_result;
 
-use beff_backends::{Latency, Ring};
+use beff_backends::{Latency, TransferBuffer};
 
 use crate::frame::records::Warning;
 use crate::frame::run::interrupt::Interrupt;
@@ -34,22 +35,22 @@ use crate::frame::run::run_dir::RunDir;
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::records::ImbCorruption;
 
-/// Times of single repetitions that are kept; later ones of a longer row are in its total alone.
-const LAPS: u64 = 1 << 20;
+/// Maximum number of iteration times that are stored; later iterations of a longer row count in its total alone.
+const MAX_ITERATION_TIMES: u64 = 1 << 20;
 
-/// What all rows work with.
-struct Bench<'a> {
+/// Context shared by all rows.
+struct RowContext<'a> {
     config: &'a ImbConfig,
     run_dir: &'a RunDir,
-    /// Windows of the transfers, one for each step of a lap.
-    ring: Ring,
-    /// Room for the time of each repetition.
-    laps: Latency,
-    /// Not told yet: what drops pages says it once, in whichever file of a row.
+    /// Transfer buffer with the windows of all steps of a timed batch.
+    buffer: TransferBuffer,
+    /// Storage for the time of each iteration.
+    iteration_times: Latency,
+    /// Pending warnings: dropping of pages warns once, in any file of a row.
     warnings: Vec<Warning>,
-    /// Not told yet: wrong data that trials found. Equal on all ranks that tried.
+    /// Pending corruptions of pilot measurements. Equal on all ranks that took part.
     corruptions: Vec<ImbCorruption>,
     interrupt: &'a Interrupt,
-    /// For the overlap, once it is calibrated.
-    load: Option<load::Load>,
+    /// CPU load of the overlap, after calibration.
+    load: Option<load::ComputeLoad>,
 }

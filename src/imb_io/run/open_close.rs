@@ -1,59 +1,73 @@
-//! Open_Close: opening the common file, one byte at offset 0, closing it, again and again. Through MPI-IO alone, as its row
-//! says of other backends.
+//! Open_Close: iterations of opening the common file, writing one byte at offset 0 and closing it. Through MPI-IO alone; rows of
+//! other backends are not run.
 
 use std::io::Write as _;
 use std::path::Path;
 
-use beff_backends::{BackendError, Batch, Batches, Direction, FilePath, Latency, OpenMode, OpenRequest, Pattern};
+use beff_backends::{AccessPattern, BackendError, Batch, Batches, Direction, FilePath, Latency, OpenMode, OpenRequest};
 use beff_ffi::MpiError;
 
-use super::check::reread;
-use super::contents::{self, Source};
-use super::found::Checked;
+use super::contents::{self, ReadbackFile};
+use super::geometry::RowGeometry;
 use super::job::RowJob;
-use super::outcome::{Done, Stopped};
-use super::shape::Shape;
-use super::timed::Timed;
-use super::Bench;
+use super::outcome::{FileResult, RowAbort};
+use super::timed_loop::LoopTiming;
+use super::verify::verify_range;
+use super::verify_result::VerifyResult;
+use super::RowContext;
 use crate::frame::run::clock::Instant;
-use crate::frame::run::named;
-use crate::imb_io::config::FileState;
-use crate::imb_io::plan::{Group, Pointer, Style, Transfer};
+use crate::frame::run::path_check;
+use crate::imb_io::config::InitialFileState;
+use crate::imb_io::plan::{BenchmarkClass, Positioning, Synchronism, TransferSpec};
 
-/// The byte that every rank writes, as a benchmark of its own.
-const BYTE: Transfer =
-    Transfer { group: Group::Single, pointer: Pointer::Expl, direction: Direction::Write, style: Style::Blocking };
+/// Transfer of the byte that every rank writes.
+const BYTE: TransferSpec = TransferSpec {
+    class: BenchmarkClass::Single,
+    positioning: Positioning::Expl,
+    direction: Direction::Write,
+    synchronism: Synchronism::Blocking,
+};
 
-/// Makes the file, opens and closes it `steps` times, looks for the byte. Collective over the active ranks.
-pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: bool) -> Result<Done, Stopped> {
+/// Creates the file, opens and closes it `steps` times, and verifies the byte. Collective over the active ranks.
+pub(super) fn run(
+    bench: &mut RowContext<'_>,
+    job: &RowJob<'_>,
+    steps: u64,
+    counts: bool,
+) -> Result<FileResult, RowAbort> {
     let team = job.team;
-    let shape = Shape::new(BYTE, 1, 1, (0, 1), bench.config.buffers)?;
+    let shape = RowGeometry::new(BYTE, 1, 1, (0, 1), bench.config.buffers)?;
     let pattern = shape.pattern()?;
     let name = Path::new(&job.backend.name).join(format!("row{:05}-group{:05}.dat", job.number, team.member.group));
     let path = bench.run_dir.file(&name);
     let data = shape.data(bench.config.seed, job.number, team.member.group);
     let mut before = [0];
-    data.fill_before(0, &mut before);
-    let before: &[u8] = if bench.config.file == Some(FileState::Existing) { &before } else { &[] };
+    data.fill_initial(0, &mut before);
+    let before: &[u8] = if bench.config.file == Some(InitialFileState::Existing) { &before } else { &[] };
     let make = || path.create()?.write_all(before);
-    let made = if team.group.is_root() { make() } else { Ok(()) };
-    let made = made.map_err(|e| BackendError::from_io("open", &path, None, &e));
-    job.agree(made.and_then(|()| named::check(&job.backend.name, &path)))?;
-    contents::lay_out(&mut bench.ring, &shape, &data);
-    let mut done = Done { file: name, ..Done::default() };
+    let created = if team.group.is_root() { make() } else { Ok(()) };
+    let created = created.map_err(|e| BackendError::from_io("open", &path, None, &e));
+    job.agree(created.and_then(|()| path_check::check_name(&job.backend.name, &path)))?;
+    contents::fill_windows(&mut bench.buffer, &shape, &data);
+    let mut done = FileResult { file: name, ..FileResult::default() };
     let mut strategy = None;
     done.cpu_watch.resume(&team.cpus);
-    done.timed = timed(bench, job, steps, (&path, &pattern), &mut strategy)?;
+    done.timed = run_timed(bench, job, steps, (&path, &pattern), &mut strategy)?;
     done.cpu_watch.pause(&team.cpus);
     done.in_force.strategy = strategy.unwrap_or_default();
-    // Between two openings nobody looks: a look would be in the clock.
-    let named = named::check(&job.backend.name, &path);
+    // No check between two openings, because it would be timed.
+    let named = path_check::check_name(&job.backend.name, &path);
     let whole = job.agree(done.timed.error.take().map_or(named, Err));
-    let mut checked = Ok(Checked::default());
+    let mut checked = Ok(VerifyResult::default());
     if team.group.is_root() {
-        checked = reread(&shape, &data, Source { path: &path, drops: bench.config.cache.gives_pages_back() }, 0..1);
-        if !(job.keep && counts) || whole.is_err() {
-            // A name that stays is seen at the end, when the directory is removed.
+        checked = verify_range(
+            &shape,
+            &data,
+            ReadbackFile { path: &path, drop_pages: bench.config.cache.drops_pages() },
+            0..1,
+        );
+        if !(job.keep_files && counts) || whole.is_err() {
+            // A remaining file is reported at the end, when the directory is removed.
             let _ = path.remove();
         }
     }
@@ -62,22 +76,22 @@ pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: b
     Ok(done)
 }
 
-fn timed(
-    bench: &mut Bench<'_>,
+fn run_timed(
+    bench: &mut RowContext<'_>,
     job: &RowJob<'_>,
     steps: u64,
-    (path, pattern): (&FilePath, &Pattern),
+    (path, pattern): (&FilePath, &AccessPattern),
     strategy: &mut Option<String>,
-) -> Result<Timed, MpiError> {
+) -> Result<LoopTiming, MpiError> {
     let request = OpenRequest { path, mode: OpenMode::Update, comm: &job.team.group, hints: &bench.config.hints };
-    let Bench { ring, laps, .. } = bench;
-    let (mut timed, mut off) = (Timed::default(), Latency::off());
+    let RowContext { buffer: transfer_buffer, iteration_times: laps, .. } = bench;
+    let (mut timed, mut off) = (LoopTiming::default(), Latency::off());
     job.team.group.bare_barrier()?;
     job.team.group.bare_barrier()?;
     let begin = Instant::now();
-    laps.start_laps();
+    laps.start_intervals();
     for _ in 0..steps {
-        // Opening fails on all ranks or on none, so all of them end here.
+        // Opening fails on all ranks or on none.
         let mut file = match job.backend.driver.open(&request) {
             Ok(file) => file,
             Err(e) => {
@@ -85,9 +99,9 @@ fn timed(
                 break;
             }
         };
-        let prepared = file.prepare(pattern, Direction::Write, ring, &[]);
-        let moved = file.write(Batches::new(Batch { first_call: 0, calls: 1 }, &mut off), ring);
-        // Closing is collective, and so is the next opening: also after an error of this rank alone.
+        let prepared = file.prepare(pattern, Direction::Write, transfer_buffer, &[]);
+        let moved = file.write(Batches::new(Batch { first_call: 0, calls: 1 }, &mut off), transfer_buffer);
+        // Close and the next open are collective, and needed after an error of this rank alone, too.
         let closed = file.close();
         match prepared.and_then(|in_force| moved.and_then(|bytes| closed.map(|()| (in_force, bytes)))) {
             Ok((in_force, bytes)) => {
@@ -98,7 +112,7 @@ fn timed(
                 timed.error.get_or_insert(e);
             }
         }
-        laps.lap();
+        laps.record_interval();
     }
     timed.seconds = begin.elapsed().as_secs_f64();
     Ok(timed)

@@ -1,45 +1,44 @@
-//! What the released program printed, or what is printed in its format: tables of rows, read, shown and compared.
+//! Output of the released program, or in its format: reads, shows and compares its tables of rows.
 
 mod parse;
 mod show;
 #[cfg(test)]
 mod tests;
 
-pub use parse::{is_text, ImbText, TextError, TextSection};
+pub use parse::{is_text, ImbText, ImbTextError, TextSection};
 
 use std::io;
 
 use parse::parse;
 
-use crate::frame::report::csv::{table, Column, Origin};
+use crate::frame::report::csv::{csv_table, Column, RunColumns};
 use crate::frame::report::html;
-use crate::frame::report::model::Model;
-use crate::frame::report::{Level, Report};
+use crate::frame::report::model::ReportModel;
+use crate::frame::report::{DetailLevel, LoadedReport};
 use crate::frame::units::{count, format_size, mb_per_second};
-use crate::frame::values::comparable::Unit::{MegabytesPerSecond, Microseconds};
-use crate::frame::values::comparable::{Comparable, Fact, Kind, Level as Depth, Quantity, NOISE_CACHED};
+use crate::frame::values::comparable::QuantityUnit::{MegabytesPerSecond, Microseconds};
+use crate::frame::values::comparable::{ComparableRun, Fact, FactKind, Quantity, QuantityLevel as Depth, NOISE_CACHED};
 
-/// Reads one.
+/// Parses such a text.
 ///
 /// # Errors
-/// [`TextError`].
-pub fn read(bytes: &[u8]) -> Result<Box<dyn Report>, TextError> {
+/// [`ImbTextError`].
+pub fn read(bytes: &[u8]) -> Result<Box<dyn LoadedReport>, ImbTextError> {
     Ok(Box::new(parse(&String::from_utf8_lossy(bytes))?))
 }
 
-/// A line of the CSV.
-struct Line<'a> {
+struct SectionRow<'a> {
     section: &'a TextSection,
     row: &'a [f64],
 }
 
-impl Line<'_> {
+impl SectionRow<'_> {
     fn number(&self, name: &str) -> Option<f64> {
-        self.section.at(name).map(|at| self.row[at])
+        self.section.column_index(name).map(|at| self.row[at])
     }
 }
 
-fn columns<'r>() -> [Column<Line<'r>>; 14] {
+fn columns<'r>() -> [Column<SectionRow<'r>>; 14] {
     [
         ("backend", |l| (&l.section.backend).into()),
         ("benchmark", |l| (&l.section.benchmark).into()),
@@ -47,7 +46,7 @@ fn columns<'r>() -> [Column<Line<'r>>; 14] {
         ("group", |l| l.number("Group").map(|n| n as u64).into()),
         ("mode", |l| (&l.section.mode).into()),
         ("sample_bytes", |l| l.number("#bytes").map(|n| n as u64).into()),
-        ("repetitions", |l| l.number("#repetitions").map(|n| n as u64).into()),
+        ("iterations", |l| l.number("#repetitions").map(|n| n as u64).into()),
         ("t_min_us", |l| l.number("t_min[usec]").into()),
         ("t_max_us", |l| l.number("t_max[usec]").or_else(|| l.number("t[usec]")).into()),
         ("t_avg_us", |l| l.number("t_avg[usec]").into()),
@@ -64,8 +63,9 @@ impl ImbText {
     }
 
     fn csv(&self) -> io::Result<Vec<u8>> {
-        let lines = self.sections.iter().flat_map(|section| section.rows.iter().map(move |row| Line { section, row }));
-        Ok(table(&Origin::of_words("", self.fact("Date"), "", self.fact("MPI")), &columns(), lines)?)
+        let lines =
+            self.sections.iter().flat_map(|section| section.rows.iter().map(move |row| SectionRow { section, row }));
+        Ok(csv_table(&RunColumns::from_text("", self.fact("Date"), "", self.fact("MPI")), &columns(), lines)?)
     }
 
     fn json(&self) -> io::Result<Vec<u8>> {
@@ -75,8 +75,8 @@ impl ImbText {
     }
 }
 
-impl Report for ImbText {
-    fn model(&self, level: Level) -> Model {
+impl LoadedReport for ImbText {
+    fn model(&self, level: DetailLevel) -> ReportModel {
         show::model(self, level)
     }
 
@@ -90,11 +90,11 @@ impl Report for ImbText {
     }
 
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>> {
-        html::raw::compressed(most_bytes, |out| Ok(serde_json::to_writer(out, self)?))
+        html::records::compressed(most_bytes, |out| Ok(serde_json::to_writer(out, self)?))
     }
 
-    /// Rows by the names that results of this program have, so that both can be compared.
-    fn comparable(&self) -> Comparable {
+    /// Names the rows as results of this program, so that both can be compared.
+    fn comparable(&self) -> ComparableRun {
         let of_section = |section: &TextSection| {
             let row = format!("{}, {}", section.benchmark, section.mode);
             let (ranks, backend) = (count(section.ranks, "rank"), section.backend.clone());
@@ -103,16 +103,20 @@ impl Report for ImbText {
                 let (unit, value) = rate.map_or((Microseconds, us), |rate| (MegabytesPerSecond, rate));
                 let size = bytes.map_or_else(|| "files".to_owned(), format_size);
                 let quantity = Quantity::new(Depth::Detail, row.clone(), format!("{size}, {ranks}"), unit, value);
-                quantity.of(&backend, 0).noisy(NOISE_CACHED)
+                quantity.with_backend(&backend, 0).with_noise(NOISE_CACHED)
             };
             section.times().into_iter().filter(|(_, us)| *us > 0.0).map(quantity).collect::<Vec<_>>()
         };
-        Comparable {
+        ComparableRun {
             identity: self.text.clone(),
             started_utc: self.fact("Date").to_owned(),
             troubles: Vec::new(),
             is_corrupt: false,
-            facts: self.facts.iter().map(|(key, value)| Fact::new(Kind::SetUp, key.clone(), value.clone())).collect(),
+            facts: self
+                .facts
+                .iter()
+                .map(|(key, value)| Fact::new(FactKind::SetUp, key.clone(), value.clone()))
+                .collect(),
             quantities: self.sections.iter().flat_map(of_section).collect(),
         }
     }

@@ -1,9 +1,9 @@
 use super::*;
-use crate::frame::report::Place;
-use crate::frame::report::Shown;
+use crate::frame::report::DisplayContext;
+use crate::frame::report::ResultReport;
 use crate::imb_io::report::fixtures;
 
-/// As the released program prints it.
+/// Output of the released program.
 const TEXT: &str = "\
 #------------------------------------------------------------
 #    Intel(R) MPI Benchmarks 2021.3, MPI-IO part
@@ -41,7 +41,7 @@ const TEXT: &str = "\
 ";
 
 #[test]
-fn what_the_program_printed_is_read() {
+fn the_output_of_the_program_is_read() {
     let all = parse(TEXT).unwrap();
     assert_eq!(all.fact("MPI Version"), "3.1");
     let found: Vec<_> =
@@ -52,9 +52,10 @@ fn what_the_program_printed_is_read() {
 }
 
 #[test]
-fn it_is_shown_and_compared() {
+fn a_text_is_shown_and_compared() {
     let report = read(TEXT.as_bytes()).unwrap();
-    let text = report.sheet(Level::Screen, &Place { columns: 80, ..Place::default() }).render(false);
+    let text =
+        report.sheet(DetailLevel::Screen, &DisplayContext { columns: 80, ..DisplayContext::default() }).render(false);
     assert!(text.contains("0.6 us (0 B)") && text.contains("524 MB/s (1 MiB)"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let csv = String::from_utf8(report.format("csv").unwrap().unwrap()).unwrap();
@@ -62,7 +63,7 @@ fn it_is_shown_and_compared() {
     assert!(
         report.format("json").is_some()
             && report.format("sum").is_none()
-            && !report.model(Level::Page).sections.is_empty()
+            && !report.model(DetailLevel::Page).sections.is_empty()
     );
     let quantities = report.comparable().quantities;
     let of = |row: &str, column: &str| quantities.iter().find(|q| q.row == row && q.column == column).map(|q| q.value);
@@ -70,12 +71,12 @@ fn it_is_shown_and_compared() {
     assert_eq!(of("P_Read_Priv, aggregate", "0 B, 2 ranks"), Some(0.58));
 }
 
-/// What this program prints in that format has the same rows with the same names and numbers as the result itself.
+/// The output of this program in that format has the same rows, names and numbers as the result.
 #[test]
 fn rows_of_our_own_text_are_those_of_the_result() {
     let mut compared = 0;
     for (name, result, _) in fixtures::all() {
-        let shown = Shown::new(result);
+        let shown = ResultReport::new(result);
         let Ok(text) = parse(&String::from_utf8(shown.format("imb").unwrap().unwrap()).unwrap()) else { continue };
         let own = shown.comparable().quantities;
         for read in text.comparable().quantities {
@@ -97,14 +98,14 @@ fn rows_of_our_own_text_are_those_of_the_result() {
 }
 
 #[test]
-fn what_is_damaged_is_refused_or_has_less() {
-    assert!(matches!(parse("# Benchmarking X\n"), Err(TextError::Empty)));
+fn damaged_texts_are_refused_or_have_fewer_rows() {
+    assert!(matches!(parse("# Benchmarking X\n"), Err(ImbTextError::Empty)));
     let cut = TEXT.replace("0.57         0.58", "0.57");
-    assert!(matches!(parse(&cut), Err(TextError::Line(..))), "{:?}", parse(&cut));
+    assert!(matches!(parse(&cut), Err(ImbTextError::Line(..))), "{:?}", parse(&cut));
     for end in 0..TEXT.len() {
         let _ = parse(&TEXT[..end]);
     }
-    // A second header makes a second table: rows are not read by columns that they do not have.
+    // A second header begins a second table: rows keep their own columns.
     let two = "# Benchmarking A\n#bytes #repetitions t[usec]\n1 2 3\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n1 2 3 4 5\n";
     let all = parse(two).unwrap();
     let times: Vec<_> = all.sections.iter().map(|s| (s.benchmark.as_str(), s.times())).collect();

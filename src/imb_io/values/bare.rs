@@ -1,9 +1,9 @@
-//! What our loops cost beside bare ones.
+//! Overhead of the harness compared with bare loops.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::frame::values::pairs::{compare, Compared};
+use crate::frame::values::bare_loop::{compare_pairs, BareLoopRatio};
 use crate::imb_io::records::ImbBareRecord;
 
 /// One comparison, by the median of its pairs.
@@ -15,9 +15,9 @@ pub struct ImbBareValue {
     pub ranks: u64,
     /// X.
     pub sample_bytes: u64,
-    /// Ours beside the bare one, by call.
+    /// Times of both loops per call, and their ratio.
     #[serde(flatten)]
-    pub compared: Compared,
+    pub compared: BareLoopRatio,
 }
 
 pub(super) fn of(record: &ImbBareRecord) -> Option<ImbBareValue> {
@@ -25,6 +25,6 @@ pub(super) fn of(record: &ImbBareRecord) -> Option<ImbBareValue> {
         benchmark: record.benchmark.clone(),
         ranks: record.ranks,
         sample_bytes: record.sample_bytes,
-        compared: compare(&record.pairs, record.repetitions)?,
+        compared: compare_pairs(&record.pairs, record.iterations)?,
     })
 }

@@ -1,22 +1,22 @@
-//! Hand-made results of IMB-IO for tests, by simple formulas; no measurement.
+//! Synthetic results of IMB-IO for tests, by simple formulas.
 
 use beff_backends::Direction;
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Repeat};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy};
 use crate::frame::records::*;
-use crate::imb_io::config::{Buffers, FileState, ImbConfig};
+use crate::imb_io::config::{ImbConfig, InitialFileState, IterationBuffers};
 use crate::imb_io::plan::names::find;
-use crate::imb_io::plan::{Group, Mode, ModeChoice, Repetitions, Sizes};
+use crate::imb_io::plan::{BenchmarkClass, IterationRule, Mode, ModeChoice, SampleSizes};
 use crate::imb_io::records::*;
 
-/// Four ranks on one host, without any row yet.
+/// Four ranks on one host, without rows.
 pub(crate) fn run() -> ImbResult {
     let mut result = ImbResult::new(config(), setup());
     let cpu_load = Some(CpuLoad { unit_seconds: 1.25e-6, calibration_error: 0.02 });
     result.announcement =
         Some(ImbAnnouncement { expected_seconds: 40.0, limit_seconds: Some(180.0), pilot_seconds: 1.5, cpu_load });
     result.ending = ImbEnding {
-        outcome: Outcome::Complete,
+        outcome: RunOutcome::Complete,
         real_seconds: 50.0,
         verify_seconds: 3.25,
         cleanup_seconds: 0.125,
@@ -26,7 +26,7 @@ pub(crate) fn run() -> ImbResult {
     result
 }
 
-/// A row as it would be: 10 us and 1 ns a byte of the slowest rank; bytes of reads from storage.
+/// A complete row: 10 us plus 1 ns per byte on the slowest rank; bytes of reads from storage.
 pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<u64>) -> RowRecord {
     let transfer = find(benchmark).unwrap().transfer().copied();
     let (bytes, is_read) = (sample_bytes.unwrap_or(1), transfer.is_some_and(|t| t.direction == Direction::Read));
@@ -40,10 +40,10 @@ pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<
         cpu_overlapped_seconds: 1.0625 * pure_seconds,
     });
     let max_seconds = overlap.map_or(pure_seconds, |o| o.overlapped_seconds);
-    let spread = if transfer.is_some_and(|t| t.group == Group::Single) { 1.0 } else { 0.75 };
+    let spread = if transfer.is_some_and(|t| t.class == BenchmarkClass::Single) { 1.0 } else { 0.75 };
     let times =
         GroupTimes { min_seconds: spread * max_seconds, max_seconds, mean_seconds: (1.0 + spread) / 2.0 * max_seconds };
-    let calls = RepetitionTimes {
+    let calls = IterationTimes {
         median_seconds: 0.875 * max_seconds,
         p99_seconds: 1.5 * max_seconds,
         max_seconds: 4.0 * max_seconds,
@@ -55,11 +55,11 @@ pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<
         groups: 1,
         mode,
         sample_bytes,
-        repetitions,
-        repetitions_wanted: repetitions,
-        ended: RowEnd::Complete,
+        iterations: repetitions,
+        iterations_requested: repetitions,
+        ended: RowStatus::Complete,
         times: vec![times],
-        repetition_times: overlap.is_none().then_some(calls),
+        iteration_times: overlap.is_none().then_some(calls),
         overlap,
         sync_seconds: if is_read || sample_bytes.is_none() { 0.0 } else { 1.5e-6 },
         moved_bytes: bytes * repetitions,
@@ -72,18 +72,18 @@ pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<
         hints_granted: Vec::new(),
         evidence: (is_read && bytes > 0).then(|| from_cache(0, bytes * repetitions)),
         storage_read_bytes: None,
-        machine: None,
+        interference: None,
         real_seconds: 0.25,
     }
 }
 
-/// Evidence of a read of `range_bytes` of which these were in the page cache.
+/// Evidence of a read of `range_bytes`, with `resident_bytes` of them in the page cache.
 pub(crate) fn from_cache(resident_bytes: u64, range_bytes: u64) -> Evidence {
     Evidence {
         resident_before_bytes: Some(resident_bytes),
         resident_after_bytes: Some(range_bytes),
         range_bytes,
-        residency_by: "cachestat".into(),
+        residency_source: "cachestat".into(),
         ..Evidence::default()
     }
 }
@@ -98,13 +98,13 @@ fn config() -> ImbConfig {
         out: Some("results/imb1".into()),
         npmin: 1,
         multi: None,
-        sizes: Sizes::default(),
-        repetitions: Repetitions::default(),
-        repeat: Repeat::Off,
+        sizes: SampleSizes::default(),
+        iterations: IterationRule::default(),
+        repeat: RepetitionPolicy::Off,
         until_share: None,
         modes: ModeChoice::Both,
-        file: Some(FileState::Existing),
-        buffers: Some(Buffers::Reused),
+        file: Some(InitialFileState::Existing),
+        buffers: Some(IterationBuffers::Reused),
         hints: Vec::new(),
         unique_open: false,
         cache: CachePolicy::Drop,
@@ -126,7 +126,7 @@ fn setup() -> ImbSetup {
         sizes_bytes: vec![0, 1, 4096, 1 << 20],
         rows: 0,
         clock_resolution_ns: 1.0,
-        lap_ns: 24.5,
+        timestamp_ns: 24.5,
         barrier_ns: 1850.0,
     }
 }

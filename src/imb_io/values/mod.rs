@@ -1,7 +1,7 @@
 //! Derived values of IMB-IO. Pure functions of the records.
 //!
-//! Mbytes/sec is X / t_max / 1e6, X the size of the sample over all ranks of a group. That holds for private files (P_*_Priv)
-//! too: the parts that the ranks move add up to X. A row that is not complete has no times and no bandwidth.
+//! Mbytes/sec is X / t_max / 1e6, with X the size of the sample over all ranks of a group, also for private files (P_*_Priv):
+//! the portions of the ranks add up to X. A row that is not complete has no times and no bandwidth.
 
 mod bare;
 #[cfg(test)]
@@ -16,7 +16,7 @@ mod warning;
 pub use bare::ImbBareValue;
 pub use repeated::RepeatedRow;
 pub use row::{GroupValue, RowValue};
-pub use verdict::{ImbVerdict, Verdict};
+pub use verdict::{ImbVerdict, VerificationVerdict};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,17 +27,17 @@ use crate::imb_io::records::ImbResult;
 /// Everything derived from one result of IMB-IO.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ImbDerived {
-    /// Row by row, in the order of the records.
+    /// Values of the rows, in the order of the records.
     pub rows: Vec<RowValue>,
-    /// Our loops beside bare ones, if measured.
+    /// Comparison with bare loops, if measured.
     pub bare: Vec<ImbBareValue>,
-    /// Whether the run is whole and its data right.
+    /// Completeness of the run and correctness of its data.
     pub verdict: ImbVerdict,
-    /// Warnings of the run and those that follow from the records.
+    /// Warnings of the run and those derived from the records.
     pub warnings: Vec<Warning>,
 }
 
-/// Derives everything from one result, also from one that ended early.
+/// Derives all values of a result, also of an incomplete one.
 #[must_use]
 pub fn derive(result: &ImbResult) -> ImbDerived {
     let rows: Vec<RowValue> = {

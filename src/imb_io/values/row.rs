@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::repeated::{self, RepeatedRow};
-use crate::frame::values::source::{Reading, Source};
+use crate::frame::values::read_source::{ReadObservation, ReadOrigin};
 use crate::frame::values::NULL_BACKEND;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::overlap;
-use crate::imb_io::records::{GroupTimes, ImbResult, RowEnd, RowRecord};
+use crate::imb_io::records::{GroupTimes, ImbResult, RowRecord, RowStatus};
 
 /// Values of one group of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -20,52 +20,52 @@ pub struct GroupValue {
     /// Its times.
     #[serde(flatten)]
     pub times: GroupTimes,
-    /// X / t_max in 1e6 bytes/s; of a non-blocking benchmark the overlapped run, so with the load inside. None: Open_Close, or
-    /// no time passed.
+    /// X / t_max in 1e6 bytes/s; of a non-blocking benchmark the overlapped run, which includes the load. None: Open_Close, or
+    /// a time of 0.
     pub mb_per_second: Option<f64>,
 }
 
 /// Values of one row.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RowValue {
-    /// The groups that are shown: each of them (`-multi 1`), else the slowest alone; none if the row is not complete.
+    /// Groups that are shown: all (`-multi 1`), else the slowest alone; empty if the row is not complete.
     pub groups: Vec<GroupValue>,
-    /// X / median time of a repetition in 1e6 bytes/s; None: not complete, Open_Close, or repetitions that overlap.
+    /// X / median iteration time in 1e6 bytes/s; None: not complete, Open_Close, or overlapping iterations.
     pub median_mb_per_second: Option<f64>,
-    /// X / t_pure in 1e6 bytes/s; None: not complete, not a non-blocking benchmark, or t_pure not known.
+    /// X / t_pure in 1e6 bytes/s; None: not complete, not a non-blocking benchmark, or t_pure unknown.
     pub pure_mb_per_second: Option<f64>,
-    /// How much of the transfer and the load went on at the same time, 0 to 100.
+    /// Overlap of the transfer and the load, 0 to 100.
     #[schemars(range(min = 0, max = 100))]
     pub overlap_percent: Option<f64>,
-    /// True for a read that moved bytes of files: the question where they came from has an answer, known or not.
+    /// True for a complete read that moved bytes of files, which have a source, known or not.
     pub has_source: bool,
-    /// Of the bytes read, those that came from storage; None: not known, or not a read.
+    /// Bytes read from storage; None: unknown, or not a read.
     pub storage_bytes: Option<u64>,
-    /// Share of the bytes read that did not, 0 to 1.
+    /// Share of the bytes read from a cache, 0 to 1.
     #[schemars(range(min = 0, max = 1))]
     pub cached_share: Option<f64>,
-    /// True if that is a cache figure: more than 10 %, as in b_eff_io.
+    /// True for a cache figure: this share is more than 10 %, as in b_eff_io.
     pub cached: bool,
-    /// Over all times it was measured; None: once, or not complete.
+    /// Statistics over all measurements; None: measured once, or not complete.
     pub repeated: Option<RepeatedRow>,
 }
 
 pub(super) fn of(result: &ImbResult, record: &RowRecord, again: &[&RowRecord]) -> RowValue {
-    let complete = record.ended == RowEnd::Complete;
+    let complete = record.ended == RowStatus::Complete;
     let rate = |seconds: Option<f64>| mb_per_second(record.sample_bytes, seconds.filter(|_| complete)?);
     let overlap = record.overlap.filter(|_| complete);
     let has_source = complete && is_read(record) && record.backend != NULL_BACKEND && record.moved_bytes > 0;
-    let source = if has_source { source(result, record) } else { Source::default() };
+    let source = if has_source { source(result, record) } else { ReadOrigin::default() };
     RowValue {
         groups: if complete { groups(result.config.multi, record) } else { Vec::new() },
-        median_mb_per_second: rate(record.repetition_times.map(|t| t.median_seconds)),
+        median_mb_per_second: rate(record.iteration_times.map(|t| t.median_seconds)),
         pure_mb_per_second: rate(overlap.and_then(|o| o.blocking_seconds)),
         overlap_percent: overlap
             .and_then(|o| overlap::percent(o.blocking_seconds?, o.cpu_seconds, o.overlapped_seconds)),
         has_source,
         storage_bytes: source.storage_bytes,
         cached_share: source.cache_share,
-        cached: source.cached,
+        cached: source.is_cached,
         repeated: repeated::of(record, again),
     }
 }
@@ -82,7 +82,7 @@ fn groups(multi: Option<Multi>, record: &RowRecord) -> Vec<GroupValue> {
     }
 }
 
-/// Nothing moved is 0 whatever the time was.
+/// The rate for 0 bytes is 0 at any time.
 fn mb_per_second(sample_bytes: Option<u64>, seconds: f64) -> Option<f64> {
     match sample_bytes? {
         0 => Some(0.0),
@@ -95,9 +95,9 @@ fn is_read(record: &RowRecord) -> bool {
     transfer.is_some_and(|t| t.direction == Direction::Read)
 }
 
-fn source(result: &ImbResult, record: &RowRecord) -> Source {
-    let Some(evidence) = &record.evidence else { return Source::default() };
-    let reading = Reading {
+fn source(result: &ImbResult, record: &RowRecord) -> ReadOrigin {
+    let Some(evidence) = &record.evidence else { return ReadOrigin::default() };
+    let reading = ReadObservation {
         storage: &result.setup.storage,
         evidence,
         moved_bytes: record.moved_bytes,

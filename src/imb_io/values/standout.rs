@@ -1,67 +1,68 @@
-//! What stands out in a run of IMB-IO: factors between rows that should be alike.
+//! Findings that stand out in a run of IMB-IO: large factors between comparable rows.
 
 use super::RowValue;
 use crate::frame::values::NULL_BACKEND;
 use crate::imb_io::plan::Mode;
 use crate::imb_io::records::{ImbResult, RowRecord};
 
-/// Smaller factors do not stand out: between backends and modes, and between repetitions.
-const FACTOR: f64 = 2.0;
-const FACTOR_OF_REPETITIONS: f64 = 10.0;
+/// Minimum factors of a finding: between backends and modes, and between iterations.
+const MIN_FACTOR: f64 = 2.0;
+const MIN_ITERATION_FACTOR: f64 = 10.0;
 
-/// More are not looked for.
-pub const MOST: usize = 3;
+/// Maximum number of findings.
+pub const MAX_FINDINGS: usize = 3;
 
-/// With what a row is compared.
+/// Reference of a comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Against {
-    /// The same row through this backend, the best.
+pub enum SlowdownReference {
+    /// The same row through the best backend.
     Backend(String),
-    /// The same row with one sync behind all repetitions instead of one behind each.
+    /// The same row with one sync after all iterations instead of one after each.
     Aggregate,
-    /// The slowest repetition against the median one.
+    /// The slowest iteration compared with the median.
     Median,
 }
 
-/// Something that stands out.
+/// A finding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Place of the slow row among the records.
+    /// Index of the slow row.
     pub row: usize,
-    /// With what it is compared.
-    pub against: Against,
-    /// How many times slower.
+    /// Reference.
+    pub reference: SlowdownReference,
+    /// Slowdown factor.
     pub factor: f64,
 }
 
-/// At most one of a kind, the largest factors first. Of each benchmark the largest size counts; reads from a cache do not.
+/// At most one finding of each kind, the largest factors first, for the largest size of each benchmark, without reads from a
+/// cache.
 #[must_use]
 pub fn findings(result: &ImbResult, values: &[RowValue]) -> Vec<Finding> {
-    let rows: Vec<Rated<'_>> = largest(result, values);
-    let kinds = [of_backends(&rows), of_modes(&rows), of_repetitions(&rows)];
+    let rows: Vec<RatedRow<'_>> = rows_of_largest_size(result, values);
+    let kinds = [slowest_backend(&rows), slowest_mode(&rows), slowest_iteration(&rows)];
     let mut found: Vec<Finding> = kinds.into_iter().flatten().collect();
     found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
-    found.truncate(MOST);
+    found.truncate(MAX_FINDINGS);
     found
 }
 
-/// A row with its bandwidth, bytes per second by 1e6.
+/// A row with its bandwidth in 1e6 bytes/s.
 #[derive(Clone, Copy)]
-struct Rated<'a> {
+struct RatedRow<'a> {
     row: usize,
     record: &'a RowRecord,
     rate: f64,
 }
 
-/// Rows that have a bandwidth of storage, of each benchmark, backend, ranks and mode that of the largest size.
-fn largest<'a>(result: &'a ImbResult, values: &[RowValue]) -> Vec<Rated<'a>> {
-    let mut found: Vec<Rated<'a>> = Vec::new();
+/// Rows with a bandwidth of storage: the largest size for each benchmark, backend, number of ranks and mode.
+fn rows_of_largest_size<'a>(result: &'a ImbResult, values: &[RowValue]) -> Vec<RatedRow<'a>> {
+    let mut found: Vec<RatedRow<'a>> = Vec::new();
     for (row, (record, value)) in result.rows.iter().zip(values).enumerate() {
         let rate = value.groups.first().and_then(|group| group.mb_per_second).filter(|rate| *rate > 0.0);
         let is_stored = !value.has_source || value.cached_share.is_some() && !value.cached;
         let (Some(rate), true) = (rate, is_stored && record.backend != NULL_BACKEND) else { continue };
-        let own = Rated { row, record, rate };
-        let is_same = |known: &&mut Rated<'_>| {
+        let own = RatedRow { row, record, rate };
+        let is_same = |known: &&mut RatedRow<'_>| {
             is_alike(known.record, record) && known.record.backend == record.backend && known.record.mode == record.mode
         };
         match found.iter_mut().find(is_same) {
@@ -73,7 +74,6 @@ fn largest<'a>(result: &'a ImbResult, values: &[RowValue]) -> Vec<Rated<'a>> {
     found
 }
 
-/// The same benchmark on as many ranks.
 fn is_alike(a: &RowRecord, b: &RowRecord) -> bool {
     (&a.benchmark, a.ranks, a.groups) == (&b.benchmark, b.ranks, b.groups)
 }
@@ -82,46 +82,50 @@ fn worst(found: impl Iterator<Item = Finding>, least: f64) -> Option<Finding> {
     found.filter(|f| f.factor.is_finite() && f.factor >= least).max_by(|a, b| a.factor.total_cmp(&b.factor))
 }
 
-fn of_backends(rows: &[Rated<'_>]) -> Option<Finding> {
-    let of = |slow: &Rated<'_>| {
+fn slowest_backend(rows: &[RatedRow<'_>]) -> Option<Finding> {
+    let of = |slow: &RatedRow<'_>| {
         let rivals = rows.iter().filter(|other| {
             is_alike(slow.record, other.record)
                 && (slow.record.mode, slow.record.sample_bytes) == (other.record.mode, other.record.sample_bytes)
         });
         let best = rivals.max_by(|a, b| a.rate.total_cmp(&b.rate))?;
-        let against = Against::Backend(best.record.backend.clone());
-        Some(Finding { row: slow.row, against, factor: best.rate / slow.rate })
+        let against = SlowdownReference::Backend(best.record.backend.clone());
+        Some(Finding { row: slow.row, reference: against, factor: best.rate / slow.rate })
     };
-    worst(rows.iter().filter_map(of), FACTOR)
+    worst(rows.iter().filter_map(of), MIN_FACTOR)
 }
 
-fn of_modes(rows: &[Rated<'_>]) -> Option<Finding> {
-    let of = |slow: &Rated<'_>| {
-        let is_other = |other: &&Rated<'_>| {
+fn slowest_mode(rows: &[RatedRow<'_>]) -> Option<Finding> {
+    let of = |slow: &RatedRow<'_>| {
+        let is_other = |other: &&RatedRow<'_>| {
             other.record.mode == Mode::Aggregate
                 && is_alike(slow.record, other.record)
                 && (&slow.record.backend, slow.record.sample_bytes)
                     == (&other.record.backend, other.record.sample_bytes)
         };
         let fast = rows.iter().find(is_other)?;
-        Some(Finding { row: slow.row, against: Against::Aggregate, factor: fast.rate / slow.rate })
+        Some(Finding { row: slow.row, reference: SlowdownReference::Aggregate, factor: fast.rate / slow.rate })
     };
-    worst(rows.iter().filter(|r| r.record.mode == Mode::NonAggregate).filter_map(of), FACTOR)
+    worst(rows.iter().filter(|r| r.record.mode == Mode::NonAggregate).filter_map(of), MIN_FACTOR)
 }
 
-fn of_repetitions(rows: &[Rated<'_>]) -> Option<Finding> {
-    let of = |slow: &Rated<'_>| {
-        let times = slow.record.repetition_times?;
-        Some(Finding { row: slow.row, against: Against::Median, factor: times.max_seconds / times.median_seconds })
+fn slowest_iteration(rows: &[RatedRow<'_>]) -> Option<Finding> {
+    let of = |slow: &RatedRow<'_>| {
+        let times = slow.record.iteration_times?;
+        Some(Finding {
+            row: slow.row,
+            reference: SlowdownReference::Median,
+            factor: times.max_seconds / times.median_seconds,
+        })
     };
-    worst(rows.iter().filter_map(of), FACTOR_OF_REPETITIONS)
+    worst(rows.iter().filter_map(of), MIN_ITERATION_FACTOR)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::imb_io::plan::Mode::{Aggregate, NonAggregate};
-    use crate::imb_io::records::RowEnd;
+    use crate::imb_io::records::RowStatus;
     use crate::imb_io::values::derive;
     use crate::imb_io::values::fixture::{row, run};
 
@@ -139,20 +143,20 @@ mod tests {
     }
 
     #[test]
-    fn where_all_is_alike_nothing_stands_out() {
+    fn equal_rows_give_no_finding() {
         assert_eq!(of(vec![row("S_Write_Indv", 1, Aggregate, MIB), row("S_Write_Indv", 1, NonAggregate, MIB)]), []);
         assert_eq!(of(Vec::new()), []);
     }
 
     #[test]
-    fn syncs_behind_each_repetition_are_found() {
+    fn syncs_after_each_iteration_are_reported() {
         let each = slower(row("S_Write_Indv", 1, NonAggregate, MIB), 8.0);
         let found = of(vec![row("S_Write_Indv", 1, Aggregate, MIB), each.clone()]);
-        assert_eq!((found.len(), found[0].row, &found[0].against), (1, 1, &Against::Aggregate));
+        assert_eq!((found.len(), found[0].row, &found[0].reference), (1, 1, &SlowdownReference::Aggregate));
         assert!((found[0].factor - 8.0).abs() < 1e-9, "{found:?}");
-        // Only the largest size counts, and only of rows that are complete.
+        // Only the largest size of complete rows counts.
         let small = row("S_Write_Indv", 1, Aggregate, Some(1));
-        let failed = RowRecord { ended: RowEnd::Interrupted, ..row("S_Write_Indv", 1, Aggregate, MIB) };
+        let failed = RowRecord { ended: RowStatus::Interrupted, ..row("S_Write_Indv", 1, Aggregate, MIB) };
         assert_eq!(of(vec![small, failed, each]), []);
     }
 
@@ -160,19 +164,22 @@ mod tests {
     fn a_slow_backend_is_compared_with_the_best() {
         let posix = RowRecord { backend: "posix".into(), ..row("P_Write_Expl", 2, Aggregate, MIB) };
         let found = of(vec![slower(row("P_Write_Expl", 2, Aggregate, MIB), 3.0), posix]);
-        assert_eq!((found.len(), found[0].row, &found[0].against), (1, 0, &Against::Backend("posix".into())));
+        assert_eq!(
+            (found.len(), found[0].row, &found[0].reference),
+            (1, 0, &SlowdownReference::Backend("posix".into()))
+        );
         assert!((found[0].factor - 3.0).abs() < 1e-9, "{found:?}");
     }
 
     #[test]
-    fn a_slow_repetition_is_found() {
+    fn a_slow_iteration_is_reported() {
         let mut record = row("P_Write_Expl", 2, Aggregate, MIB);
-        record.repetition_times.iter_mut().for_each(|t| t.max_seconds = 100.0 * t.median_seconds);
-        assert!(matches!(of(vec![record])[..], [Finding { against: Against::Median, .. }]));
+        record.iteration_times.iter_mut().for_each(|t| t.max_seconds = 100.0 * t.median_seconds);
+        assert!(matches!(of(vec![record])[..], [Finding { reference: SlowdownReference::Median, .. }]));
     }
 
     #[test]
-    fn what_came_from_a_cache_is_no_finding() {
+    fn cached_reads_give_no_finding() {
         let slow = slower(row("P_Read_Expl", 2, Aggregate, MIB), 3.0);
         let mut posix = RowRecord { backend: "posix".into(), ..row("P_Read_Expl", 2, Aggregate, MIB) };
         assert_eq!(of(vec![slow.clone(), posix.clone()]).len(), 1);

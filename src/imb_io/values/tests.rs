@@ -2,14 +2,14 @@ use proptest::prelude::*;
 
 use super::fixture::{from_cache, row, run};
 use super::*;
-use crate::frame::records::{kinds as frame_kinds, Outcome};
+use crate::frame::records::{kinds as frame_kinds, RunOutcome};
 use crate::frame::report::checks::assert_valid;
 use crate::frame::report::Views;
-use crate::frame::values::warning::shown;
+use crate::frame::values::warning::warning_text;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::catalogue::all;
 use crate::imb_io::plan::Mode::{Aggregate, NonAggregate};
-use crate::imb_io::records::{BarePair, CpuLoad, GroupTimes, ImbBareRecord, RowEnd, RowRecord};
+use crate::imb_io::records::{BareLoopPair, CpuLoad, GroupTimes, ImbBareRecord, RowRecord, RowStatus};
 
 fn with(rows: Vec<RowRecord>) -> ImbResult {
     let mut result = run();
@@ -30,7 +30,7 @@ fn bandwidth_is_the_sample_over_the_slowest_rank() {
     assert_eq!(value.groups[0].mb_per_second, Some(2.0));
     record.benchmark = "P_Write_Priv".into();
     assert_eq!(only(record.clone()).groups[0].mb_per_second, Some(2.0), "the parts add up to X");
-    let median = record.repetition_times.map(|t| t.median_seconds).unwrap();
+    let median = record.iteration_times.map(|t| t.median_seconds).unwrap();
     assert_eq!(value.median_mb_per_second, Some(4.0 / median));
     record.sample_bytes = Some(0);
     record.times[0].max_seconds = 0.0;
@@ -71,10 +71,10 @@ fn overlap_is_that_of_the_plan() {
     assert_eq!((blocking.overlap_percent, blocking.pure_mb_per_second), (None, None));
 }
 
-/// Whatever a broken row says in its fields.
+/// Whatever its fields contain.
 #[test]
 fn a_row_that_is_not_complete_has_no_value() {
-    for ended in [RowEnd::Error("rank 0: short".into()), RowEnd::Interrupted, RowEnd::NotRun("no".into())] {
+    for ended in [RowStatus::Error("rank 0: short".into()), RowStatus::Interrupted, RowStatus::NotRun("no".into())] {
         for benchmark in ["S_Write_Indv", "S_IRead_Expl", "P_Read_Priv"] {
             let value = only(RowRecord { ended: ended.clone(), ..row(benchmark, 1, Aggregate, Some(4096)) });
             let numbers =
@@ -111,27 +111,30 @@ fn verdicts() {
         derive(&result).verdict
     };
     let found = verdict(&|_| {});
-    assert_eq!((found.verdict, found.rows_complete, found.real_to_expected), (Verdict::Verified, 2, Some(1.25)));
-    let not_run = verdict(&|r| r.rows[1].ended = RowEnd::NotRun("no".into()));
-    assert_eq!((not_run.verdict, not_run.rows_not_run), (Verdict::Verified, 1));
+    assert_eq!(
+        (found.verdict, found.rows_complete, found.real_to_expected),
+        (VerificationVerdict::Verified, 2, Some(1.25))
+    );
+    let not_run = verdict(&|r| r.rows[1].ended = RowStatus::NotRun("no".into()));
+    assert_eq!((not_run.verdict, not_run.rows_not_run), (VerificationVerdict::Verified, 1));
     let not_complete: [&dyn Fn(&mut ImbResult); 5] = [
-        &|r| r.rows[0].ended = RowEnd::Error("rank 0: short".into()),
-        &|r| r.rows[0].ended = RowEnd::Interrupted,
+        &|r| r.rows[0].ended = RowStatus::Error("rank 0: short".into()),
+        &|r| r.rows[0].ended = RowStatus::Interrupted,
         &|r| r.setup.rows = 3,
-        &|r| r.ending.outcome = Outcome::Failed,
+        &|r| r.ending.outcome = RunOutcome::Failed,
         &|r| r.rows.clear(),
     ];
     for change in not_complete {
-        assert_eq!(verdict(change).verdict, Verdict::NotComplete);
+        assert_eq!(verdict(change).verdict, VerificationVerdict::NotComplete);
     }
-    assert_eq!(verdict(&|r| r.rows[0].bytes_checked = 0).verdict, Verdict::NotVerified);
-    assert_eq!(verdict(&|r| r.rows[0].bytes_checked -= 1).verdict, Verdict::NotVerified, "also in part");
+    assert_eq!(verdict(&|r| r.rows[0].bytes_checked = 0).verdict, VerificationVerdict::NotVerified);
+    assert_eq!(verdict(&|r| r.rows[0].bytes_checked -= 1).verdict, VerificationVerdict::NotVerified, "also in part");
     let wrong = verdict(&|r| {
         r.rows[0].bytes_wrong = 2;
-        r.rows[1].ended = RowEnd::Error("rank 0: short".into());
+        r.rows[1].ended = RowStatus::Error("rank 0: short".into());
     });
-    assert_eq!((wrong.verdict, wrong.rows_wrong, wrong.bytes_wrong), (Verdict::WrongData, 1, 2));
-    assert_eq!(verdict(&|r| r.ending.outcome = Outcome::Killed).real_seconds, None);
+    assert_eq!((wrong.verdict, wrong.rows_wrong, wrong.bytes_wrong), (VerificationVerdict::WrongData, 1, 2));
+    assert_eq!(verdict(&|r| r.ending.outcome = RunOutcome::Killed).real_seconds, None);
 }
 
 #[test]
@@ -145,13 +148,13 @@ fn each_warning_has_its_cause() {
         |change: &dyn Fn(&mut ImbResult)| warnings(change).iter().map(|w| w.kind.to_string()).collect::<Vec<_>>();
     let none: &[&str] = &[];
     assert_eq!(kinds(&|_| {}), none);
-    type Case<'a> = (&'a dyn Fn(&mut ImbResult), &'a [&'a str]);
-    let cases: [Case<'_>; 11] = [
+    type WarningCase<'a> = (&'a dyn Fn(&mut ImbResult), &'a [&'a str]);
+    let cases: [WarningCase<'_>; 11] = [
         (&|r| r.rows[0].allocations_in_clock = 1, &["allocations_in_clock"]),
         (&|r| r.rows[0].bytes_checked = 0, &["not_verified"]),
         (&|r| r.setup.machine.hosts[0].cores = 1, &["oversubscribed"]),
         (&|r| r.setup.storage.fs_type = "tmpfs".into(), &["memory_file_system", "read_from_cache"]),
-        (&|r| r.rows[0].ended = RowEnd::NotRun("no".into()), &["not_run"]),
+        (&|r| r.rows[0].ended = RowStatus::NotRun("no".into()), &["not_run"]),
         (&|r| r.rows[0].evidence = Some(from_cache(1, 1)), &["read_from_cache"]),
         (&|r| r.rows[0].evidence = None, &["source_unknown"]),
         (&|r| load(r, 0.11), &["load_not_calibrated"]),
@@ -159,33 +162,33 @@ fn each_warning_has_its_cause() {
         (&|r| r.rows[0].times[0].max_seconds = 480e-9, &["clock_cost"]),
         (&|r| r.ending.real_seconds = 199.0, &["overrun"]),
     ];
-    let mut told = Vec::new();
+    let mut collected = Vec::new();
     for (change, expected) in cases {
         assert_eq!(kinds(change), expected);
-        told.extend(warnings(change));
+        collected.extend(warnings(change));
     }
-    insta::assert_snapshot!("warnings", told.iter().map(shown).collect::<String>());
+    insta::assert_snapshot!("warnings", collected.iter().map(warning_text).collect::<String>());
     let result = with(Vec::new());
-    assert_valid::<ImbResult>(&result.document(&ImbDerived { warnings: told, ..derive(&result) }).unwrap());
+    assert_valid::<ImbResult>(&result.document(&ImbDerived { warnings: collected, ..derive(&result) }).unwrap());
     let torn = frame_kinds::JOURNAL_TORN.warning();
     assert_eq!(kinds(&|r| r.warnings = vec![torn.clone(), torn.clone()]), ["journal_torn"], "once");
 }
 
 fn load(result: &mut ImbResult, calibration_error: f64) {
-    if let Some(told) = &mut result.announcement {
-        told.cpu_load = Some(CpuLoad { unit_seconds: 1e-6, calibration_error });
+    if let Some(announced) = &mut result.announcement {
+        announced.cpu_load = Some(CpuLoad { unit_seconds: 1e-6, calibration_error });
     }
 }
 
 #[test]
 fn bare_loops_are_compared_by_their_pairs() {
     let mut result = with(Vec::new());
-    let pair = |n: u32| BarePair { ours_seconds: 1.02 * f64::from(n), bare_seconds: f64::from(n) };
+    let pair = |n: u32| BareLoopPair { harness_seconds: 1.02 * f64::from(n), bare_seconds: f64::from(n) };
     result.bare = vec![ImbBareRecord {
         benchmark: "S_Write_Indv".into(),
         ranks: 1,
         sample_bytes: 1,
-        repetitions: 10,
+        iterations: 10,
         pairs: (1..=9).map(pair).collect(),
     }];
     let value = derive(&result).bare.remove(0).compared;
@@ -207,7 +210,7 @@ proptest! {
         record.times = vec![GroupTimes { min_seconds: min, max_seconds: max, mean_seconds: min }; groups];
         (record.moved_bytes, record.bytes_checked) = (moved, checked);
         if !complete {
-            record.ended = RowEnd::Error("rank 0: short".into());
+            record.ended = RowStatus::Error("rank 0: short".into());
         }
         let mut result = with(vec![record]);
         result.config.multi = each.then_some(Multi::Each);
@@ -221,20 +224,20 @@ proptest! {
     }
 }
 
-/// Only a complete row of MPI-IO that prepared something says what is in force.
+/// Only complete rows of MPI-IO with preparation list the hints in force.
 #[test]
-fn rows_that_say_nothing_of_hints_miss_none() {
+fn rows_without_hint_information_lack_no_hint() {
     let missing = |change: fn(&mut RowRecord), sample_bytes: Option<u64>| {
         let mut record =
             row(if sample_bytes.is_some() { "S_Write_Indv" } else { "Open_Close" }, 1, Aggregate, sample_bytes);
         change(&mut record);
         let mut result = with(vec![record]);
         result.config.hints = vec![("cb_nodes".into(), "2".into())];
-        derive(&result).warnings.iter().any(|w| w.is(&frame_kinds::HINT_NOT_GRANTED))
+        derive(&result).warnings.iter().any(|w| w.is_kind(&frame_kinds::HINT_NOT_GRANTED))
     };
     assert!(missing(|_| {}, Some(4096)));
     assert!(!missing(|r| r.hints_granted = vec![("cb_nodes".into(), "2".into())], Some(4096)));
-    assert!(!missing(|r| r.ended = RowEnd::Interrupted, Some(4096)));
+    assert!(!missing(|r| r.ended = RowStatus::Interrupted, Some(4096)));
     assert!(!missing(|r| r.backend = "posix".into(), Some(4096)));
     assert!(!missing(|_| {}, None));
 }

@@ -1,10 +1,10 @@
-//! Classes of functions by which results are shown.
+//! Classes of functions in results.
 
-use beff_trace::{Direction, Form, Function, Role};
+use beff_trace::{AccessForm, Direction, Function, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A class of functions. Calls that complete requests count with the calls that began them.
+/// Class of functions. Calls that complete requests count for the calls that started them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallClass {
@@ -34,12 +34,12 @@ pub enum CallClass {
     Close,
     /// MPI_File_sync.
     Sync,
-    /// Everything else, and calls that found no request to complete.
+    /// All others, and completion calls that completed no request.
     Other,
 }
 
 impl CallClass {
-    /// All of them, in the order of tables.
+    /// All classes, in the order of tables.
     pub const ALL: [Self; 14] = [
         Self::Read,
         Self::ReadNonblocking,
@@ -61,7 +61,7 @@ impl CallClass {
     #[must_use]
     pub fn of(function: Function) -> Self {
         match function.role() {
-            Role::Data { direction, form, collective, .. } => of_data(direction, form, collective),
+            Role::Data { direction, form, collective, .. } => data_class(direction, form, collective),
             _ => match function {
                 Function::Open => Self::Open,
                 Function::Close => Self::Close,
@@ -92,20 +92,20 @@ impl CallClass {
         }
     }
 
-    /// Which way its data goes.
+    /// True if its calls read data.
     #[must_use]
     pub fn is_read(self) -> bool {
         self < Self::Write
     }
 
-    /// Which way its data goes.
+    /// True if its calls write data.
     #[must_use]
     pub fn is_write(self) -> bool {
         self >= Self::Write && self < Self::Open
     }
 }
 
-fn of_data(direction: Direction, form: Form, collective: bool) -> CallClass {
+fn data_class(direction: Direction, form: AccessForm, collective: bool) -> CallClass {
     use CallClass as C;
     let [blocking, nonblocking, together, together_nonblocking, split] = match direction {
         Direction::Read => [C::Read, C::ReadNonblocking, C::ReadCollective, C::ReadCollectiveNonblocking, C::ReadSplit],
@@ -114,11 +114,11 @@ fn of_data(direction: Direction, form: Form, collective: bool) -> CallClass {
         }
     };
     match (form, collective) {
-        (Form::Blocking, false) => blocking,
-        (Form::Nonblocking, false) => nonblocking,
-        (Form::Blocking, true) => together,
-        (Form::Nonblocking, true) => together_nonblocking,
-        (Form::Begin | Form::End, _) => split,
+        (AccessForm::Blocking, false) => blocking,
+        (AccessForm::Nonblocking, false) => nonblocking,
+        (AccessForm::Blocking, true) => together,
+        (AccessForm::Nonblocking, true) => together_nonblocking,
+        (AccessForm::Begin | AccessForm::End, _) => split,
     }
 }
 

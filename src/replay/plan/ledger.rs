@@ -1,4 +1,4 @@
-//! Calls, bytes and times of one process, summed by file and class, as recorded and as replayed side by side.
+//! Calls, bytes and times of one process, by file and class, recorded and replayed.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use super::class::CallClass;
 
-/// Calls, and what they took.
+/// Totals of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Tally {
-    /// How many.
+pub struct CallTally {
+    /// Number of calls.
     pub calls: u64,
-    /// Bytes they moved.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// Time in them, summed over the processes.
+    /// Time in the calls, summed over the processes.
     pub seconds: f64,
 }
 
-impl Tally {
-    /// Adds another one.
+impl CallTally {
+    /// Adds another tally.
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -28,64 +28,62 @@ impl Tally {
     }
 }
 
-/// The same calls when they were recorded and when they were replayed.
+/// Recorded and replayed totals of the same calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Both {
-    /// As the profile says.
-    pub recorded: Tally,
-    /// As it was now.
-    pub replayed: Tally,
+pub struct TallyPair {
+    /// Recorded.
+    pub recorded: CallTally,
+    /// Replayed.
+    pub replayed: CallTally,
 }
 
-impl Both {
-    /// Adds another one.
+impl TallyPair {
+    /// Adds another pair.
     pub fn add(&mut self, other: &Self) {
         self.recorded.add(&other.recorded);
         self.replayed.add(&other.replayed);
     }
 }
 
-/// What came of a call.
+/// Result of a call.
 #[derive(Clone, Copy, Debug)]
-pub struct Took<'a> {
-    /// How long.
+pub struct CallResult<'a> {
+    /// Duration.
     pub ns: u64,
-    /// Bytes moved by a data access that ended in it.
+    /// Bytes of a data access that ended in it.
     pub bytes: Option<u64>,
-    /// Requests it completed.
+    /// Completed requests.
     pub completions: &'a [Completion],
 }
 
-impl<'a> Took<'a> {
-    /// As it was recorded.
+impl<'a> CallResult<'a> {
+    /// The recorded result.
     #[must_use]
     pub fn recorded(call: &'a Call) -> Self {
         Self { ns: call.end_ns.saturating_sub(call.begin_ns), bytes: call.bytes, completions: &call.completions }
     }
 }
 
-/// File (None: of none) and class.
-pub type Account = (Option<u32>, CallClass);
+/// File (None without one) and class.
+pub type LedgerKey = (Option<u32>, CallClass);
 
-/// The sums of one process, and what it takes to know where a call belongs.
+/// Totals of one process, and the state that assigns calls to files and classes.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// Files of the handles that are open.
     files: HashMap<u32, u32>,
-    /// Accounts of the requests that are pending.
-    pending: HashMap<u64, Account>,
-    /// By file and class.
-    pub sums: BTreeMap<Account, Both>,
+    pending: HashMap<u64, LedgerKey>,
+    /// Totals by file and class.
+    pub sums: BTreeMap<LedgerKey, TallyPair>,
 }
 
 impl Ledger {
-    /// Takes a call in; `replayed` None: it only counts as recorded.
-    pub fn take(&mut self, call: &Call, replayed: Option<Took<'_>>) {
-        let account = self.account(call);
-        let recorded = Took::recorded(call);
-        self.enter(call, account, recorded, |both| &mut both.recorded);
+    /// Adds a call; with `replayed` None only its recorded result.
+    pub fn record(&mut self, call: &Call, replayed: Option<CallResult<'_>>) {
+        let account = self.key(call);
+        let recorded = CallResult::recorded(call);
+        self.add_to_side(call, account, recorded, |both| &mut both.recorded);
         if let Some(replayed) = replayed {
-            self.enter(call, account, replayed, |both| &mut both.replayed);
+            self.add_to_side(call, account, replayed, |both| &mut both.replayed);
         }
         for completion in &call.completions {
             self.pending.remove(&completion.request);
@@ -101,7 +99,7 @@ impl Ledger {
         call.file.or_else(|| self.files.get(&call.handle?).copied())
     }
 
-    fn account(&mut self, call: &Call) -> Account {
+    fn key(&mut self, call: &Call) -> LedgerKey {
         if let (Some(handle), Some(file)) = (call.handle, call.file) {
             self.files.insert(handle, file);
         }
@@ -112,10 +110,16 @@ impl Ledger {
         account
     }
 
-    fn enter(&mut self, call: &Call, account: Account, took: Took<'_>, side: fn(&mut Both) -> &mut Tally) {
+    fn add_to_side(
+        &mut self,
+        call: &Call,
+        account: LedgerKey,
+        took: CallResult<'_>,
+        side: fn(&mut TallyPair) -> &mut CallTally,
+    ) {
         let seconds = took.ns as f64 * 1e-9;
-        // The time of a completing call belongs to what it completes, in equal parts.
-        let known = |pending: &HashMap<u64, Account>, c: &Completion| pending.get(&c.request).copied();
+        // The time of a completing call is divided equally among the requests that it completes.
+        let known = |pending: &HashMap<u64, LedgerKey>, c: &Completion| pending.get(&c.request).copied();
         let completed = call.completions.iter().filter(|c| self.pending.contains_key(&c.request)).count();
         let is_request = matches!(call.function.role(), Role::Request);
         if !is_request || completed == 0 {
@@ -143,23 +147,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_counts_with_what_it_completes() {
+    fn the_time_of_a_wait_counts_for_completed_requests() {
         let mut ledger = Ledger::default();
-        ledger.take(&Call { handle: Some(1), file: Some(7), ..Call::new(Function::Open, 0, 10) }, None);
+        ledger.record(&Call { handle: Some(1), file: Some(7), ..Call::new(Function::Open, 0, 10) }, None);
         for (request, function) in [(1, Function::IwriteAt), (2, Function::IreadAt)] {
             let call = Call { handle: Some(1), request: Some(request), ..Call::new(function, 10, 11) };
-            ledger.take(&call, Some(Took { ns: 2, bytes: None, completions: &[] }));
+            ledger.record(&call, Some(CallResult { ns: 2, bytes: None, completions: &[] }));
         }
         let done = |bytes| [1, 2].map(|request| Completion { request, bytes: Some(bytes), error: None });
         let wait =
             Call { requests: vec![1, 2], completions: done(100).to_vec(), ..Call::new(Function::Waitall, 20, 40) };
-        ledger.take(&wait, Some(Took { ns: 60, bytes: None, completions: &done(90) }));
+        ledger.record(&wait, Some(CallResult { ns: 60, bytes: None, completions: &done(90) }));
         let both = ledger.sums[&(Some(7), CallClass::WriteNonblocking)];
         assert_eq!((both.recorded.calls, both.recorded.bytes, both.replayed.bytes), (1, 100, 90));
         assert!((both.recorded.seconds - 11e-9).abs() < 1e-15 && (both.replayed.seconds - 32e-9).abs() < 1e-15);
-        assert!(!ledger.sums.contains_key(&(None, CallClass::Other)), "the wait has no row of its own");
+        assert!(!ledger.sums.contains_key(&(None, CallClass::Other)), "the wait has no separate row");
         let again = Call { requests: vec![1], ..Call::new(Function::Test, 50, 51) };
-        ledger.take(&again, None);
+        ledger.record(&again, None);
         assert_eq!(ledger.sums[&(None, CallClass::Other)].recorded.calls, 1);
     }
 }

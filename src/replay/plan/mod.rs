@@ -1,18 +1,18 @@
-//! What follows from the calls of a profile alone: their classes and sums, what is left out, where collective calls meet, where
-//! data lies in memory.
+//! Properties derived from the calls of a profile alone: classes and totals, omitted calls, matching of collective calls, layout of
+//! memory.
 
+pub mod cache_cold;
+pub mod cache_hot;
 pub mod class;
-pub mod cold;
-pub mod gaps;
-pub mod hot;
-pub mod image;
+pub mod collective_counts;
 pub mod landing;
 pub mod ledger;
-pub mod left_out;
 pub mod matching;
-pub mod meeting;
-pub mod names;
-pub mod ready;
+pub mod memory_image;
+pub mod omission;
+pub mod preparation;
+pub mod printable;
+pub mod sieving_gaps;
 
 pub use class::CallClass;
-pub use ledger::{Both, Ledger, Tally};
+pub use ledger::{CallTally, Ledger, TallyPair};

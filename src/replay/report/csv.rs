@@ -1,37 +1,36 @@
-//! PREFIX.csv of a replay: one line for each level that is not a single call. Lines of several replays, of different numbers of
-//! processes and file systems, make the picture of the papers: bandwidth per process over processes.
+//! PREFIX.csv of a replay: one line for each level above single calls. Lines of several replays, with different numbers of processes and
+//! file systems, give the picture of the papers: bandwidth per process over processes.
 
-use crate::frame::report::csv::{table, Cell, Column, Origin};
-use crate::replay::plan::names::shown;
+use crate::frame::report::csv::{csv_table, Column, CsvCell, RunColumns};
+use crate::replay::plan::printable::printable;
 use crate::replay::records::ReplayResult;
-use crate::replay::values::{Level, ReplayDerived};
+use crate::replay::values::{LevelComparison, ReplayDerived};
 
-/// What a line is made of.
-struct Line<'a> {
+struct LevelRow<'a> {
     result: &'a ReplayResult,
-    level: &'a Level,
+    level: &'a LevelComparison,
 }
 
-impl Line<'_> {
+impl LevelRow<'_> {
     fn recorded_file(&self) -> Option<String> {
         let number = usize::try_from(self.level.file?).ok()?.checked_sub(1)?;
-        Some(shown(&self.result.setup.profile.files.get(number)?.path, 4096))
+        Some(printable(&self.result.setup.profile.files.get(number)?.path, 4096))
     }
 }
 
-fn columns<'r>() -> [Column<Line<'r>>; 23] {
+fn columns<'r>() -> [Column<LevelRow<'r>>; 23] {
     [
         ("backend", |l| (&l.level.backend).into()),
-        ("pace", |l| Cell::word(l.result.config.pace)),
+        ("pace", |l| CsvCell::word(l.result.config.pace)),
         ("processes", |l| l.result.setup.profile.processes.into()),
         ("fs_type", |l| (&l.result.setup.storage.fs_type).into()),
-        ("level", |l| Cell::word(l.level.level)),
+        ("level", |l| CsvCell::word(l.level.level)),
         ("file", |l| l.level.file.into()),
         ("recorded_file", |l| l.recorded_file().into()),
-        ("class", |l| l.level.class.map_or(Cell::Nothing, Cell::word)),
+        ("class", |l| l.level.class.map_or(CsvCell::Empty, CsvCell::word)),
         ("rank", |l| l.level.rank.into()),
-        ("part", |l| Cell::word(l.level.part)),
-        ("passes", |l| l.level.passes.into()),
+        ("part", |l| CsvCell::word(l.level.part)),
+        ("repetitions", |l| l.level.repetitions.into()),
         ("calls", |l| l.level.calls.into()),
         ("recorded_bytes", |l| l.level.recorded_bytes.into()),
         ("replayed_bytes", |l| l.level.replayed_bytes.into()),
@@ -53,14 +52,14 @@ fn columns<'r>() -> [Column<Line<'r>>; 23] {
 /// What the csv writer reports.
 pub fn csv(result: &ReplayResult, derived: &ReplayDerived) -> Result<Vec<u8>, ::csv::Error> {
     let setup = &result.setup;
-    let origin = Origin::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir);
-    table(&origin, &columns(), derived.levels.iter().map(|level| Line { result, level }))
+    let origin = RunColumns::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir);
+    csv_table(&origin, &columns(), derived.levels.iter().map(|level| LevelRow { result, level }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::report::csv::read;
+    use crate::frame::report::csv::read_csv;
     use crate::replay::report::fixtures;
 
     #[test]
@@ -72,9 +71,9 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_profile_are_harmless() {
+    fn profile_names_are_escaped() {
         let (_, result, derived) = fixtures::all().swap_remove(0);
-        let (column, lines) = read(&csv(&result, &derived).unwrap());
+        let (column, lines) = read_csv(&csv(&result, &derived).unwrap());
         assert!(lines.iter().any(|l| &l[column("recorded_file")] == "/work/in\\u{1b}[2J.dat"));
     }
 }

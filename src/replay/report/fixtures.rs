@@ -1,33 +1,38 @@
 //! Hand-made results of replays for the tests of the reports.
 
-use crate::frame::command::directory::files_left;
+use crate::frame::command::directory::removal_warning;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
 use crate::replay::config::{Detail, Pace};
-use crate::replay::plan::left_out::LeftOut;
+use crate::replay::plan::omission::OmittedCalls;
 use crate::replay::records::*;
 use crate::replay::values::fixture::{difference, run};
 use crate::replay::values::ReplayDerived;
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, ReplayResult, ReplayDerived)> {
-    with_derived([("complete", complete()), ("ladder", ladder()), ("one_not_run", one_not_run()), ("failed", failed())])
+    with_derived([
+        ("complete", complete()),
+        ("ladder", ladder()),
+        ("one_not_run", one_unavailable()),
+        ("failed", failed()),
+    ])
 }
 
-/// One backend, one pass, everything as recorded.
+/// One backend, one repetition, everything as recorded.
 pub fn complete() -> ReplayResult {
     run(&["mpiio"], 1)
 }
 
-/// Three backends, two passes, with all details; two of them leave calls out.
+/// Three backends, two repetitions, with all details; two of them omit calls.
 pub fn ladder() -> ReplayResult {
     let mut result = run(&["mpiio", "posix", "null"], 2);
     result.config.detail = Detail::Request;
     result.config.pace = Pace::Absolute;
     result.config.scale = 0.5;
-    result.passes.iter_mut().for_each(|pass| pass.late_seconds = Some(0.0025));
-    for leavings in &mut result.setup.leavings[1..] {
-        leavings.left_out.push(LeftOut {
+    result.repetitions.iter_mut().for_each(|repetition| repetition.late_seconds = Some(0.0025));
+    for leavings in &mut result.setup.omissions[1..] {
+        leavings.omitted.push(OmittedCalls {
             function: "File_write_ordered".into(),
             reason: "it has no shared file pointer".into(),
             calls: 6,
@@ -39,33 +44,34 @@ pub fn ladder() -> ReplayResult {
     result
 }
 
-/// Two backends, of which one cannot work here.
-pub fn one_not_run() -> ReplayResult {
+/// Two backends, one of them unavailable.
+pub fn one_unavailable() -> ReplayResult {
     let mut result = run(&["mpiio", "uring"], 1);
     let reason = "cannot work here: io_uring_setup: Function not implemented (rank 0)".to_owned();
-    result.passes[1] = PassRecord { ended: PassEnd::NotRun(reason), ..PassRecord::empty("uring", 1) };
+    result.repetitions[1] =
+        ProfileRepetition { ended: RepetitionStatus::NotRun(reason), ..ProfileRepetition::empty("uring", 1) };
     result.classes.retain(|record| record.backend != "uring");
     result.processes.retain(|record| record.backend != "uring");
     result
 }
 
-/// A cut profile, other results, wrong data, and a signal in the second pass.
+/// A truncated profile, other results, wrong data, and a signal in the second repetition.
 pub fn failed() -> ReplayResult {
     let mut result = run(&["mpiio"], 2);
     result.setup.profile.ended =
-        vec![Ended { end: "complete".into(), processes: 1 }, Ended { end: "cut".into(), processes: 1 }];
-    result.setup.profile.calls_cut = 7;
+        vec![RecordingEnd { end: "complete".into(), processes: 1 }, RecordingEnd { end: "cut".into(), processes: 1 }];
+    result.setup.profile.calls_discarded = 7;
     result.setup.profile.orderings_lost = 1;
-    result.passes[0].calls_as_recorded -= 2;
-    result.passes[0].differences.push(difference());
-    result.passes[0].bytes_wrong = 3;
-    result.passes[0].bytes_unknown = 100 << 10;
-    result.passes[1].ended = PassEnd::Interrupted;
-    result.passes[1].calls = 40;
-    result.passes[1].calls_as_recorded = 40;
+    result.repetitions[0].calls_as_recorded -= 2;
+    result.repetitions[0].differences.push(difference());
+    result.repetitions[0].bytes_wrong = 3;
+    result.repetitions[0].bytes_unknown = 100 << 10;
+    result.repetitions[1].ended = RepetitionStatus::Interrupted;
+    result.repetitions[1].calls = 40;
+    result.repetitions[1].calls_as_recorded = 40;
     result.corruptions.push(ReplayCorruption {
         backend: "mpiio".into(),
-        pass: 1,
+        repetition: 1,
         rank: 1,
         function: "File_read_at".into(),
         begin_ns: 123_456,
@@ -73,12 +79,12 @@ pub fn failed() -> ReplayResult {
         offset_bytes: Some(4096),
         data_offset_bytes: 0,
         expected: 0x5a,
-        found: 0x5b,
+        actual: 0x5b,
         expected_from: "rank 0, call at 1000 ns".into(),
-        looks_like: "one bit flipped".into(),
+        diagnosis: "one bit flipped".into(),
         bytes_wrong: 3,
     });
-    let during = "mpiio, pass 1".to_owned();
+    let during = "mpiio, repetition 1".to_owned();
     result.errors.push(ErrorRecord {
         during,
         rank: 1,
@@ -87,15 +93,15 @@ pub fn failed() -> ReplayResult {
         next_step: "look at the log of the file system".into(),
         no_space: false,
     });
-    result.warnings.push(files_left("/scratch/run/beff-raw-1", "busy"));
-    result.ending.outcome = Outcome::Interrupted;
+    result.warnings.push(removal_warning("/scratch/run/beff-raw-1", "busy"));
+    result.ending.outcome = RunOutcome::Interrupted;
     result
 }
 
 /// The lines of the journal of a result.
 pub fn journal_lines(result: &ReplayResult) -> Vec<ReplayLine> {
     let mut lines = vec![result.start_line()];
-    lines.extend(result.passes.iter().cloned().map(Box::new).map(ReplayLine::Pass));
+    lines.extend(result.repetitions.iter().cloned().map(Box::new).map(ReplayLine::Repetition));
     lines.extend(result.classes.iter().cloned().map(ReplayLine::Class));
     lines.extend(result.processes.iter().cloned().map(ReplayLine::Process));
     lines.extend(result.corruptions.iter().cloned().map(ReplayLine::Corruption));

@@ -1,74 +1,77 @@
-//! What would be replayed.
+//! Text of --plan.
 
-use super::head::{content, profile, recordings};
-use crate::frame::report::text::{count, list, Page};
+use super::head::{content_line, profile_line, recordings_text};
+use crate::frame::report::text::{count, list, TextPage};
 use crate::frame::units::format_size;
 use crate::replay::config::ReplayConfig;
-use crate::replay::plan::left_out::LeftOut;
-use crate::replay::plan::names::shown;
-use crate::replay::records::{BackendLeavings, ProfileFacts};
+use crate::replay::plan::omission::OmittedCalls;
+use crate::replay::plan::printable::printable;
+use crate::replay::records::{BackendOmissions, ProfileFacts};
 
-/// Files shown.
-const MOST: usize = 20;
+const MAX_FILES: usize = 20;
 
 /// The plan as text.
 #[must_use]
-pub fn text(
+pub fn plan_text(
     config: &ReplayConfig,
     facts: &ProfileFacts,
-    left_out: &[BackendLeavings],
+    left_out: &[BackendOmissions],
     space_bytes: u64,
     data_bytes: u64,
 ) -> String {
-    let mut page = Page::default();
+    let mut page = TextPage::default();
     page.line("What would be replayed");
     page.blank();
-    page.field("profile", &profile(facts));
-    page.field("holds", &content(facts));
+    page.field("profile", &profile_line(facts));
+    page.field("holds", &content_line(facts));
     page.field(
         "ranks",
         &format!("{}: mpirun -n {} beff-raw replay ...", count(facts.processes, "rank"), facts.processes),
     );
-    page.field("passes", &format!("{} with each of {}", count(config.repeat, "pass"), list(&config.backends)));
+    page.field(
+        "repetitions",
+        &format!("{} with each of {}", count(config.repeat, "repetition"), list(&config.backends)),
+    );
     page.field("space", &format!("up to {} under --path", format_size(space_bytes)));
     page.field("memory", &format!("up to {} for data in a rank", format_size(data_bytes)));
-    page.field("recordings", &recordings(facts));
-    if facts.calls_cut > 0 {
-        let text =
-            format!("{} behind a collective call that others never made: not replayed", count(facts.calls_cut, "call"));
+    page.field("recordings", &recordings_text(facts));
+    if facts.calls_discarded > 0 {
+        let text = format!(
+            "{} after a collective call that others never made: not replayed",
+            count(facts.calls_discarded, "call")
+        );
         page.field("cut", &text);
     }
     let file = |(n, f): (usize, &crate::replay::records::FileFacts)| {
         let size = f
             .size_bytes
             .map_or_else(|| "not there before".to_owned(), |bytes| format!("{} before", format_size(bytes)));
-        format!("file-{:04}: {} ({size})", n + 1, shown(&f.path, 300))
+        format!("file-{:04}: {} ({size})", n + 1, printable(&f.path, 300))
     };
-    page.fields("files", facts.files.iter().enumerate().take(MOST).map(file));
-    if facts.files.len() > MOST {
-        page.field("", &format!("... and {} more", facts.files.len() - MOST));
+    page.fields("files", facts.files.iter().enumerate().take(MAX_FILES).map(file));
+    if facts.files.len() > MAX_FILES {
+        page.field("", &format!("... and {} more", facts.files.len() - MAX_FILES));
     }
-    for (number, text) in leavings(left_out).enumerate() {
+    for (number, text) in omission_lines(left_out).enumerate() {
         if number == 0 {
-            page.heading("Left out");
+            page.heading("Omitted");
         }
         page.hanging("  - ", &text);
     }
     page.finish()
 }
 
-/// What each backend leaves out.
-pub(super) fn leavings(all: &[BackendLeavings]) -> impl Iterator<Item = String> + '_ {
-    let text = |backend: &str, l: &LeftOut| {
+pub(super) fn omission_lines(all: &[BackendOmissions]) -> impl Iterator<Item = String> + '_ {
+    let text = |backend: &str, l: &OmittedCalls| {
         format!(
             "{backend}: {} of {} with {}: {} (first: rank {} at {} ns)",
             count(l.calls, "call"),
-            shown(&l.function, 60),
+            printable(&l.function, 60),
             format_size(l.bytes),
-            shown(&l.reason, 300),
+            printable(&l.reason, 300),
             l.rank,
             l.begin_ns
         )
     };
-    all.iter().flat_map(move |of| of.left_out.iter().map(move |l| text(&of.backend, l)))
+    all.iter().flat_map(move |of| of.omitted.iter().map(move |l| text(&of.backend, l)))
 }

@@ -1,5 +1,5 @@
-//! Files that must be there, made with their size and known words, outside the clock: before the first call, or before their first opening
-//! if the program itself made them while it ran (`made`). Their pages are then as young in the replay as they were there.
+//! Initial files, created with their size and known words outside the timed region: before the first call, or before their first opening
+//! if the program itself made them while it ran (`made`). Their pages are then as recent in the replay as they were when recorded.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -7,117 +7,122 @@ use std::path::Path;
 
 use beff_backends::FilePath;
 use beff_ffi::{Comm, MpiError};
-use beff_trace::{Head, OpenedFile};
+use beff_trace::{OpenedFile, ProfileHead};
 use nix::fcntl::OFlag;
 
 use crate::frame::run::agree;
 use crate::frame::system::residency;
-use crate::replay::run::source::Sources;
+use crate::replay::run::write_source::WriteSources;
 
-/// Written in blocks of this many bytes, the ranks in turns. File systems with large folios keep in the page cache what was written with
-/// one call as one piece, and a small write into a large piece is slow: 4 KiB on ext4 (Linux 6.18) 1.6 us after writes of 64 to 256 KiB, 2.9
-/// us after 1 MiB, 4.5 us after 4 MiB (benches/replay/copies.c).
-const BLOCK: u64 = 1 << 20;
+/// Block size for writing, distributed cyclically over the ranks. File systems with large folios keep the data of one write call as one
+/// folio in the page cache, and a small write into a large folio is slow: 4 KiB on ext4 (Linux 6.18) 1.6 us after writes of 64 to 256
+/// KiB, 2.9 us after 1 MiB, 4.5 us after 4 MiB (benches/replay/copies.c).
+const BLOCK_BYTES: u64 = 1 << 20;
 
-/// True for a file that is made right before its first opening.
-fn is_made_late(file: &OpenedFile) -> bool {
-    file.made_ns.is_some() && file.size_bytes.is_some_and(|bytes| bytes > 0)
+/// True for a file that is created directly before its first opening.
+fn is_created_late(file: &OpenedFile) -> bool {
+    file.created_ns.is_some() && file.size_bytes.is_some_and(|bytes| bytes > 0)
 }
 
-/// Makes the files of a pass that are there from the begin. Inner: rank and message of what went wrong, equal on all ranks. Collective.
+/// Creates the files of a repetition that exist before the first call. Inner error: rank and message, equal on all ranks. Collective.
 ///
 /// # Errors
 /// MPI between the ranks.
-pub(super) fn make(
+pub(super) fn create_files(
     comm: &Comm,
-    head: &Head,
+    head: &ProfileHead,
     paths: &[FilePath],
-    sources: &Sources,
+    sources: &WriteSources,
     drop_pages: bool,
 ) -> Result<Result<u64, (u64, String)>, MpiError> {
-    let early = |file: &OpenedFile| file.size_bytes.filter(|_| !is_made_late(file));
+    let early = |file: &OpenedFile| file.size_bytes.filter(|_| !is_created_late(file));
     let wanted =
         || head.files.iter().zip(paths).enumerate().filter_map(|(n, (file, path))| Some((n, path, early(file)?)));
-    let told = |path: &Path, e: io::Error| format!("{}: {e}", path.display());
+    let message = |path: &Path, e: io::Error| format!("{}: {e}", path.display());
     let create = |(_, path, bytes): (usize, &FilePath, u64)| {
-        path.create().and_then(|file| file.set_len(bytes)).map_err(|e| told(path, e))
+        path.create().and_then(|file| file.set_len(bytes)).map_err(|e| message(path, e))
     };
-    let made = if comm.is_root() { wanted().try_for_each(create) } else { Ok(()) };
-    if let Err(error) = agree::all(comm, made)? {
+    let created = if comm.is_root() { wanted().try_for_each(create) } else { Ok(()) };
+    if let Err(error) = agree::all_or_first_error(comm, created)? {
         return Ok(Err(error));
     }
-    let mut block = vec![0; BLOCK as usize];
+    let mut block = vec![0; BLOCK_BYTES as usize];
     let mut fill = |(n, path, bytes): (usize, &FilePath, u64)| {
-        fill(comm, path, bytes, &mut block, |at, part| sources.of_file(n as u32).fill(at, part))
-            .map_err(|e| told(path, e))
+        write_blocks(comm, path, bytes, &mut block, |at, part| sources.file_words(n as u32).fill(at, part))
+            .map_err(|e| message(path, e))
     };
     let filled = wanted().try_for_each(&mut fill);
-    if let Err(error) = agree::all(comm, filled)? {
+    if let Err(error) = agree::all_or_first_error(comm, filled)? {
         return Ok(Err(error));
     }
     if drop_pages {
-        // What stays is seen when residency is asked.
-        wanted().for_each(|(_, path, _)| drop(path.open_to_read().and_then(|file| residency::drop_file(&file))));
+        // Pages that remain are reported by the residency check.
+        wanted().for_each(|(_, path, _)| drop(path.open_to_read().and_then(|file| residency::drop_file_pages(&file))));
     }
     comm.barrier()?;
     Ok(Ok(wanted().map(|(_, _, bytes)| bytes).sum()))
 }
 
-/// Writes this rank's blocks of a file.
-fn fill(comm: &Comm, path: &FilePath, bytes: u64, block: &mut [u8], words: impl Fn(u64, &mut [u8])) -> io::Result<()> {
-    if comm.rank() * BLOCK >= bytes {
+fn write_blocks(
+    comm: &Comm,
+    path: &FilePath,
+    bytes: u64,
+    block: &mut [u8],
+    words: impl Fn(u64, &mut [u8]),
+) -> io::Result<()> {
+    if comm.rank() * BLOCK_BYTES >= bytes {
         return Ok(());
     }
     let file = path.open_to_update()?;
-    let mut at = comm.rank() * BLOCK;
+    let mut at = comm.rank() * BLOCK_BYTES;
     while at < bytes {
-        let part = &mut block[..BLOCK.min(bytes - at) as usize];
+        let part = &mut block[..BLOCK_BYTES.min(bytes - at) as usize];
         words(at, part);
         file.write_all_at(part, at)?;
-        let Some(next) = at.checked_add(comm.size() * BLOCK) else { break };
+        let Some(next) = at.checked_add(comm.size() * BLOCK_BYTES) else { break };
         at = next;
     }
     file.sync_all()
 }
 
-/// A file that is opened, how long it was then, and how far calls write in it that are under way then.
+/// A file to be opened, its length then, and the end of writes in flight at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Grown {
+pub(super) struct FileExtension {
     pub file: u32,
     pub size_bytes: u64,
-    pub under_way_bytes: u64,
+    pub in_flight_end_bytes: u64,
 }
 
-impl Grown {
-    /// True if it is not as long yet.
-    pub fn is_short(&self, path: &FilePath) -> bool {
+impl FileExtension {
+    /// True if the file is shorter.
+    pub fn is_needed(&self, path: &FilePath) -> bool {
         !path.size_bytes().is_ok_and(|bytes| bytes >= self.size_bytes)
     }
 }
 
-/// Makes a file as long as it was before an opening, with the same words as at the begin: what calls had not made came by other means. On
-/// storage then, as the files that were there from the begin, so that a sync of the program finds its own data alone.
+/// Extends a file to its length before an opening, with the initial words of the file: this data was not written by recorded calls. It is
+/// synced like the initial files, so that a sync of the program writes only its own data.
 ///
 /// # Errors
-/// What the file system says.
-pub(super) fn grow(path: &FilePath, grown: &Grown, sources: &Sources) -> io::Result<()> {
-    let Grown { file: number, size_bytes, under_way_bytes } = *grown;
+/// The error of the file system.
+pub(super) fn extend_file(path: &FilePath, grown: &FileExtension, sources: &WriteSources) -> io::Result<()> {
+    let FileExtension { file: number, size_bytes, in_flight_end_bytes: under_way_bytes } = *grown;
     let file = path.open(OFlag::O_RDWR | OFlag::O_CREAT)?;
-    // Up to there the data of calls is under way.
+    // Up to there, data of calls is in flight.
     let mut at = file.metadata()?.len().max(under_way_bytes);
-    let mut block = vec![0; BLOCK.min(size_bytes.saturating_sub(at)) as usize];
+    let mut block = vec![0; BLOCK_BYTES.min(size_bytes.saturating_sub(at)) as usize];
     while at < size_bytes {
-        let bytes = BLOCK.min(size_bytes - at) as usize;
-        sources.of_file(number).fill(at, &mut block[..bytes]);
+        let bytes = BLOCK_BYTES.min(size_bytes - at) as usize;
+        sources.file_words(number).fill(at, &mut block[..bytes]);
         file.write_all_at(&block[..bytes], at)?;
         at += bytes as u64;
     }
     file.sync_data()
 }
 
-/// Bytes of the files in the page cache of this host; None: not known.
+/// Bytes of the files in the page cache of this host; None if unknown.
 pub(super) fn resident_bytes(paths: &[FilePath], fs_type: &str) -> Option<u64> {
-    if residency::untold(fs_type).is_some() {
+    if residency::unavailable_reason(fs_type).is_some() {
         return None;
     }
     let of_one = |path: &FilePath| match path.open_to_read() {

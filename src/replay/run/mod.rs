@@ -1,79 +1,77 @@
-//! Replaying: a scan of the profile before anything is made, then passes through its calls.
+//! Execution of a replay: a scan of the profile before any file is created, then repetitions of its calls.
 //!
-//! From outside to inside: `whole` (all passes), `pass` (files, program, sums), `player` (windows and the clock), `window` (calls
-//! made ready). `matching` and `ready` look at the calls of all ranks together before. `order` keeps the order between ranks, `check` compares what was read, `standing`
-//! says where a rank is that stays in one place.
+//! From outside to inside: `whole` (all repetitions), `pass` (files, program, reductions), `player` (windows and clock), `window`
+//! (prepared calls). `matching` and `ready` check the calls of all ranks together before. `order` keeps the order between ranks, `check`
+//! compares read data, `standing` reports a rank that does not proceed.
 
-mod check;
-mod compare;
-mod detail;
+mod call_csv;
+mod call_location;
+mod call_window;
+mod collective_check;
+pub mod execution;
 mod files;
 mod hints;
-mod matching;
 mod order;
 mod pace;
-mod pass;
-mod places;
-mod player;
+mod preparation;
+mod rank_replay;
 #[cfg(test)]
 mod ranks_tests;
-mod ready;
+mod repetition;
+mod result_comparison;
 pub mod scan;
-pub mod source;
-mod standing;
-pub mod whole;
-mod window;
+mod stall_watch;
+mod verify;
+pub mod write_source;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use beff_backends::FilePath;
-use beff_trace::layout::Layouts;
-use beff_trace::Head;
+use beff_trace::layout::TypeLayouts;
+use beff_trace::ProfileHead;
 
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::replay::config::ReplayConfig;
-use crate::replay::plan::gaps::Gaps;
-use crate::replay::run::source::Sources;
+use crate::replay::plan::sieving_gaps::SievingGaps;
+use crate::replay::run::write_source::WriteSources;
 
-/// Why a replay cannot go on. Others may wait for this rank: nothing but an end of all ranks helps.
+/// Why a replay cannot continue. Other ranks may wait for this one, so all ranks must end.
 #[derive(Debug, thiserror::Error)]
-pub enum Stuck {
+pub enum ReplayAbort {
     /// MPI between the ranks.
     #[error("MPI failed between the ranks: {0}")]
     Mpi(#[from] beff_ffi::MpiError),
-    /// This rank cannot make its next calls.
+    /// This rank cannot issue its next calls.
     #[error("{0}")]
     Calls(String),
-    /// A signal came, and other ranks wait in calls that will not end.
-    #[error("interrupted; some ranks waited in a collective call whose other ranks had stopped, so the last pass has no sums")]
+    /// A signal, while other ranks wait in calls that will not end.
+    #[error("interrupted; some ranks waited in a collective call whose other ranks had stopped, so the last repetition has no sums")]
     Interrupted,
 }
 
-/// What all passes work with. The same on all ranks, but for the rank.
+/// Data used by all repetitions. Equal on all ranks, except for the scan.
 #[derive(Debug)]
-struct Bench<'a> {
+struct ReplayContext<'a> {
     config: &'a ReplayConfig,
-    head: &'a Head,
-    layouts: &'a Layouts,
+    head: &'a ProfileHead,
+    layouts: &'a TypeLayouts,
     profile: &'a Path,
-    /// What this rank found in its calls.
-    scan: &'a scan::Scan,
-    /// Where an MPI library may have written into gaps, by file.
-    gaps: &'a BTreeMap<u32, Gaps>,
-    sources: Sources,
-    /// Memory that reads go through in a round.
+    scan: &'a scan::RankScan,
+    /// Gaps that an MPI library may have overwritten, by file.
+    sieving_gaps: &'a BTreeMap<u32, SievingGaps>,
+    sources: WriteSources,
+    /// Cache-cold memory that reads use cyclically.
     cold_bytes: u64,
     run_dir: &'a RunDir,
     interrupt: &'a Interrupt,
-    say: fn(&str),
-    /// Ends this process, and with it all ranks, while its own thread is in a call.
-    end: fn(&Stuck, &RunDir),
+    print: fn(&str),
+    /// Ends this process, and with it all ranks, while its main thread is in a call.
+    terminate: fn(&ReplayAbort, &RunDir),
 }
 
-impl Bench<'_> {
-    /// Where the files of a backend are: named by us.
+impl ReplayContext<'_> {
     fn paths(&self, backend: &str) -> Vec<FilePath> {
         let name = |n: usize| self.run_dir.file(&Path::new(backend).join(format!("file-{n:04}")));
         (1..=self.head.files.len()).map(name).collect()

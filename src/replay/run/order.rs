@@ -1,27 +1,27 @@
-//! The order between ranks: a call waits for calls of others that had ended before it began and touched the same bytes.
+//! Order between ranks: a call waits for calls of other ranks that had ended before it began and touched the same bytes.
 //!
-//! Before the run every rank tells the others which of their calls it waits for. During the run a rank sends the begin of such a call
-//! to those who wait for it as soon as it has ended.
+//! Before the run every rank sends the calls that it waits for. During the run a rank notifies the waiting ranks as soon as such a call
+//! has ended, by the begin of the call.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use beff_ffi::{Comm, MpiError, Signals};
-use beff_trace::After;
+use beff_ffi::{Comm, MpiError, Notifications};
+use beff_trace::CallId;
 
-use super::standing::{Notes, Other, Place};
-use super::Stuck;
+use super::stall_watch::{ActivityNote, AwaitedRank, RankActivity};
+use super::ReplayAbort;
 use crate::frame::run::interrupt::Interrupt;
-use crate::replay::plan::ready::READY;
+use crate::replay::plan::preparation::PREPARED_TAG;
 
-/// A call of this rank, and a rank that waits for its end.
-pub(super) type Awaited = (u64, u32);
+/// Begin of a call of this rank, and a rank that waits for its end.
+pub(super) type AwaitedCall = (u64, u32);
 
-/// The calls of this rank that others wait for, in the order of their begins. `mine`: what this rank waits for. Collective.
+/// Calls of this rank that others wait for, in the order of their begins. `mine`: the calls this rank waits for. Collective.
 ///
 /// # Errors
 /// MPI between the ranks.
-pub(super) fn exchange(comm: &Comm, mine: &[After]) -> Result<Vec<Awaited>, MpiError> {
+pub(super) fn exchange_awaited_calls(comm: &Comm, mine: &[CallId]) -> Result<Vec<AwaitedCall>, MpiError> {
     let own = comm.rank();
     let packed: Vec<u8> = mine.iter().flat_map(|a| pack(u64::from(a.rank), a.begin_ns)).collect();
     let mut awaited = Vec::new();
@@ -36,17 +36,17 @@ pub(super) fn exchange(comm: &Comm, mine: &[After]) -> Result<Vec<Awaited>, MpiE
     Ok(awaited)
 }
 
-/// What this rank waits for and never comes, from what each rank cannot deliver. Collective.
+/// Calls that some rank waits for and that are never issued, from the missing calls of each rank. Collective.
 ///
 /// # Errors
 /// MPI between the ranks.
-pub(super) fn lost(comm: &Comm, not_there: &[u64]) -> Result<HashSet<After>, MpiError> {
+pub(super) fn find_lost_calls(comm: &Comm, not_there: &[u64]) -> Result<HashSet<CallId>, MpiError> {
     let packed: Vec<u8> = not_there.iter().flat_map(|begin_ns| pack(comm.rank(), *begin_ns)).collect();
     let mut lost = HashSet::new();
     for rank in 0..comm.size() {
         let bytes = if rank == comm.rank() { packed.clone() } else { Vec::new() };
         let all = comm.bcast_bytes(bytes, rank)?;
-        lost.extend(unpack(&all).map(|(rank, begin_ns)| After { rank: rank as u32, begin_ns }));
+        lost.extend(unpack(&all).map(|(rank, begin_ns)| CallId { rank: rank as u32, begin_ns }));
     }
     Ok(lost)
 }
@@ -63,128 +63,143 @@ fn unpack(bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
     bytes.chunks_exact(16).map(move |b| (number(&b[..8]), number(&b[8..])))
 }
 
-/// What a call waits for.
 #[derive(Debug)]
-pub(super) struct Order<'a> {
-    signals: Signals,
-    /// Ends of other ranks that nobody here has asked for yet.
-    ended: HashSet<After>,
-    /// Those of them that more than one call may wait for.
-    again: &'a HashSet<After>,
+pub(super) struct CallOrder<'a> {
+    signals: Notifications,
+    /// Received ends that no call has waited for yet.
+    ended: HashSet<CallId>,
+    /// Calls that several calls of this rank may wait for.
+    shared_waits: &'a HashSet<CallId>,
     interrupt: &'a Interrupt,
-    patience: Duration,
-    notes: Notes,
-    /// Times that something had to be waited for, and how long.
+    timeout: Duration,
+    activity: ActivityNote,
+    /// Number of waits, and their duration.
     pub(super) waits: u64,
-    pub(super) waited: Duration,
+    pub(super) wait_time: Duration,
 }
 
-/// Questions after which a wait is none that passes at once.
-const SHORT: u32 = 100;
+/// Polls after which a wait counts as long.
+const SPIN_POLLS: u32 = 100;
 /// Sent instead of a begin: the rank stops.
-const STOPPED: u64 = u64::MAX;
-/// Begins are below.
-const MEETING: u64 = 1 << 63;
+const STOPPED_WORD: u64 = u64::MAX;
+/// Larger than any begin.
+const BARRIER_TAG: u64 = 1 << 63;
 
-/// Sent instead of a begin: the rank has come to a meeting. 17 bits of the communicator, 40 of its number, 6 of the round. Numbers
-/// repeat after more meetings than can be under way; communicators whose numbers are 131072 apart share their words.
-fn meeting(comm: u32, number: u64, round: u64) -> u64 {
-    MEETING | u64::from(comm & 0x1_ffff) << 46 | (number & ((1 << 40) - 1)) << 6 | round
+/// Message of a barrier, sent instead of a begin: 17 bits of the communicator, 40 of the number of the barrier, 6 of its round. Numbers
+/// repeat only after more barriers than can be in flight; communicators whose numbers differ by 131072 share messages.
+fn barrier_word(comm: u32, number: u64, round: u64) -> u64 {
+    BARRIER_TAG | u64::from(comm & 0x1_ffff) << 46 | (number & ((1 << 40) - 1)) << 6 | round
 }
 
-/// What is waited for, as it is told.
-fn other(after: After) -> Other {
-    Other { rank: after.rank, call_ns: (after.begin_ns < MEETING).then_some(after.begin_ns & !READY) }
+fn awaited_rank(after: CallId) -> AwaitedRank {
+    AwaitedRank { rank: after.rank, call_ns: (after.begin_ns < BARRIER_TAG).then_some(after.begin_ns & !PREPARED_TAG) }
 }
 
-impl<'a> Order<'a> {
+impl<'a> CallOrder<'a> {
     /// Collective.
     pub(super) fn new(
         comm: &Comm,
-        again: &'a HashSet<After>,
+        again: &'a HashSet<CallId>,
         interrupt: &'a Interrupt,
         patience: Duration,
-        notes: Notes,
+        notes: ActivityNote,
     ) -> Result<Self, MpiError> {
         let (ended, waited) = (HashSet::new(), Duration::ZERO);
-        Ok(Self { signals: Signals::new(comm)?, ended, again, interrupt, patience, notes, waits: 0, waited })
+        Ok(Self {
+            signals: Notifications::new(comm)?,
+            ended,
+            shared_waits: again,
+            interrupt,
+            timeout: patience,
+            activity: notes,
+            waits: 0,
+            wait_time: waited,
+        })
     }
 
-    /// Tells `rank` that a call of this one has ended.
-    pub(super) fn tell(&mut self, rank: u32, begin_ns: u64) -> Result<(), MpiError> {
+    pub(super) fn notify(&mut self, rank: u32, begin_ns: u64) -> Result<(), MpiError> {
         self.signals.send(u64::from(rank), begin_ns)
     }
 
-    /// Waits until a call of another rank has ended. False: a signal came here or there.
+    /// Waits until a call of another rank has ended. False after a signal on either rank.
     ///
     /// # Errors
-    /// MPI; it takes longer than anything should.
-    pub(super) fn wait(&mut self, after: After, own: (u64, u64)) -> Result<bool, Stuck> {
-        let went = self.until_ended(after, own);
-        self.notes.leave();
+    /// MPI; the timeout of a wait.
+    pub(super) fn wait(&mut self, after: CallId, own: (u64, u64)) -> Result<bool, ReplayAbort> {
+        let went = self.poll_until_ended(after, own);
+        self.activity.leave();
         went
     }
 
-    fn until_ended(&mut self, after: After, own: (u64, u64)) -> Result<bool, Stuck> {
+    fn poll_until_ended(&mut self, after: CallId, own: (u64, u64)) -> Result<bool, ReplayAbort> {
         let begin = Instant::now();
         let mut turns = 0_u32;
         loop {
-            // All that has come from there: what is not this call is kept for later.
+            // Ends of other calls are stored for later waits.
             while let Some(begin_ns) = self.signals.receive(u64::from(after.rank))? {
-                if begin_ns == STOPPED {
+                if begin_ns == STOPPED_WORD {
                     return Ok(false);
                 }
-                self.ended.insert(After { rank: after.rank, begin_ns });
+                self.ended.insert(CallId { rank: after.rank, begin_ns });
             }
-            let has_ended =
-                if self.again.contains(&after) { self.ended.contains(&after) } else { self.ended.remove(&after) };
+            let has_ended = if self.shared_waits.contains(&after) {
+                self.ended.contains(&after)
+            } else {
+                self.ended.remove(&after)
+            };
             if has_ended {
                 break;
             }
-            if self.interrupt.raised() {
+            if self.interrupt.is_raised() {
                 return Ok(false);
             }
-            if begin.elapsed() > self.patience {
+            if begin.elapsed() > self.timeout {
                 let (rank, begin_ns) = own;
-                return Err(Stuck::Calls(format!(
+                return Err(ReplayAbort::Calls(format!(
                     "rank {rank}: the call at {begin_ns} ns waited {:.0} s for {}. \
-                     What rank {} says above of where it stands tells why. If it waits too, check the keys `after` and `met` of the profile; \
-                     if it is in a call, the storage or the MPI library holds it there; if it says nothing, it is between two calls or at its end",
-                    self.patience.as_secs_f64(),
-                    other(after),
+                     What rank {} reports above about its position gives the reason. If it waits too, check the keys `after` and `met` \
+                     of the profile; if it is in a call, the storage or the MPI library blocks it; if it reports nothing, it is between \
+                     two calls or has ended",
+                    self.timeout.as_secs_f64(),
+                    awaited_rank(after),
                     after.rank
                 )));
             }
             turns = turns.saturating_add(1);
-            if turns == SHORT {
-                self.notes.enter(Place::Waits { begin_ns: own.1, other: other(after) });
+            if turns == SPIN_POLLS {
+                self.activity.enter(RankActivity::Waiting { begin_ns: own.1, awaited: awaited_rank(after) });
             }
             // The other rank may need this core.
-            if turns > SHORT {
+            if turns > SPIN_POLLS {
                 std::thread::yield_now();
             }
         }
         if turns > 0 {
             self.waits += 1;
-            self.waited += begin.elapsed();
+            self.wait_time += begin.elapsed();
         }
         Ok(true)
     }
 
-    /// Waits until all `members`, world ranks, are here: a barrier of messages to ranks that are 1, 2, 4 ... further. `number` counts the
-    /// meetings of a communicator. False: a signal came here or there.
+    /// Barrier over `members` (world ranks) by messages to ranks at distance 1, 2, 4, ... `number` counts the barriers of a communicator.
+    /// False after a signal on any of them.
     ///
     /// # Errors
-    /// As [`Order::wait`].
-    pub(super) fn meet(&mut self, members: &[u32], (comm, number): (u32, u64), own: (u64, u64)) -> Result<bool, Stuck> {
+    /// As [`CallOrder::wait`].
+    pub(super) fn barrier(
+        &mut self,
+        members: &[u32],
+        (comm, number): (u32, u64),
+        own: (u64, u64),
+    ) -> Result<bool, ReplayAbort> {
         let Some(place) = members.iter().position(|rank| u64::from(*rank) == own.0) else { return Ok(true) };
         let all = members.len();
         let (mut distance, mut round) = (1, 0);
         while distance < all {
-            let word = meeting(comm, number, round);
-            self.tell(members[(place + distance) % all], word)?;
+            let word = barrier_word(comm, number, round);
+            self.notify(members[(place + distance) % all], word)?;
             let from = members[(place + all - distance) % all];
-            if !self.wait(After { rank: from, begin_ns: word }, own)? {
+            if !self.wait(CallId { rank: from, begin_ns: word }, own)? {
                 return Ok(false);
             }
             (distance, round) = (2 * distance, round + 1);
@@ -192,9 +207,8 @@ impl<'a> Order<'a> {
         Ok(true)
     }
 
-    /// Tells all others that this rank stops.
-    pub(super) fn stop(&mut self, comm: &Comm) -> Result<(), MpiError> {
-        (0..comm.size()).filter(|rank| *rank != comm.rank()).try_for_each(|rank| self.signals.send(rank, STOPPED))
+    pub(super) fn notify_stop(&mut self, comm: &Comm) -> Result<(), MpiError> {
+        (0..comm.size()).filter(|rank| *rank != comm.rank()).try_for_each(|rank| self.signals.send(rank, STOPPED_WORD))
     }
 
     /// Collective.

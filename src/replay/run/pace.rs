@@ -1,4 +1,4 @@
-//! When a call begins: deadlines, not pauses, so that nothing adds up.
+//! Begin of calls: deadlines instead of pauses, so that errors do not accumulate.
 
 use std::time::Duration;
 
@@ -7,24 +7,22 @@ use nix::time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags};
 use crate::frame::run::interrupt::Interrupt;
 use crate::replay::config::Pace;
 
-/// The kernel wakes a little late: the last part is waited for awake.
-const AWAKE_NS: u64 = 80_000;
-/// A signal is seen this soon.
-const LONGEST_SLEEP_NS: u64 = 100_000_000;
+/// The kernel wakes up late: the last part is busy-waited.
+const SPIN_NS: u64 = 80_000;
+const MAX_SLEEP_NS: u64 = 100_000_000;
 
-/// The clock of the outcomes.
+/// Clock of the outcomes.
 pub(super) fn now_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
 }
 
-/// Deadlines of the calls of one rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadlines {
     pace: Pace,
     scale: f64,
-    /// When the pass began, and the first call of all ranks was recorded.
+    /// Begin of the repetition; corresponds to the first call of all ranks in the profile.
     start_ns: u64,
-    /// End of the call before: recorded, and now.
+    /// End of the previous call: recorded, and now.
     last_ns: Option<(u64, u64)>,
     pub(super) late_ns: u64,
 }
@@ -34,28 +32,26 @@ impl Deadlines {
         Self { pace, scale, start_ns, last_ns: None, late_ns: 0 }
     }
 
-    /// True if calls have one.
-    pub(super) fn paced(&self) -> bool {
+    pub(super) fn is_paced(&self) -> bool {
         self.pace != Pace::Fast
     }
 
-    /// The pass stood still for a while.
+    /// Excludes a pause of the replay itself.
     pub(super) fn shift(&mut self, ns: u64) {
         self.start_ns += ns;
         self.last_ns = self.last_ns.map(|(recorded, now)| (recorded, now + ns));
     }
 
-    /// A call ended.
-    pub(super) fn ended(&mut self, recorded_ns: u64, now_ns: u64) {
+    pub(super) fn call_ended(&mut self, recorded_ns: u64, now_ns: u64) {
         self.last_ns = Some((recorded_ns, now_ns));
     }
 
-    /// All ranks of a call have met now; it was recorded as begun `met_ns` behind that.
-    pub(super) fn met(&mut self, begin_ns: u64, met_ns: u64, now_ns: u64) {
+    /// All ranks of a call are synchronized now; it was recorded as begun `met_ns` after that.
+    pub(super) fn ranks_synchronized(&mut self, begin_ns: u64, met_ns: u64, now_ns: u64) {
         self.last_ns = Some((begin_ns.saturating_sub(met_ns), now_ns));
     }
 
-    /// When the call that was recorded at `begin_ns` begins.
+    /// Begin of the call that was recorded at `begin_ns`.
     fn deadline(&self, begin_ns: u64) -> Option<u64> {
         match self.pace {
             Pace::Fast => None,
@@ -67,8 +63,8 @@ impl Deadlines {
         }
     }
 
-    /// Sleeps until the call begins. False: a signal came.
-    pub(super) fn sleep(&mut self, begin_ns: u64, interrupt: &Interrupt) -> bool {
+    /// Sleeps until the begin of the call. False after a signal.
+    pub(super) fn sleep_until(&mut self, begin_ns: u64, interrupt: &Interrupt) -> bool {
         let Some(deadline) = self.deadline(begin_ns) else { return true };
         loop {
             let now = now_ns();
@@ -76,11 +72,11 @@ impl Deadlines {
                 self.late_ns = self.late_ns.max(now - deadline);
                 return true;
             };
-            if interrupt.raised() {
+            if interrupt.is_raised() {
                 return false;
             }
-            if left > AWAKE_NS {
-                let until = now + (left - AWAKE_NS).min(LONGEST_SLEEP_NS);
+            if left > SPIN_NS {
+                let until = now + (left - SPIN_NS).min(MAX_SLEEP_NS);
                 let until = Duration::from_nanos(until).into();
                 let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until);
             } else if left == 0 {
@@ -97,17 +93,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadlines_come_from_the_profile() {
+    fn deadlines_follow_from_the_profile() {
         let at = |pace, scale| Deadlines::new(pace, scale, 1000);
         assert_eq!(at(Pace::Fast, 1.0).deadline(500), None);
         assert_eq!(at(Pace::Absolute, 0.5).deadline(500), Some(1250));
         let mut think = at(Pace::Think, 1.0);
         assert_eq!(think.deadline(500), Some(1500), "the time before the first call");
-        think.ended(600, 2000);
+        think.call_ended(600, 2000);
         assert_eq!((think.deadline(650), think.deadline(590)), (Some(2050), Some(2000)));
         think.shift(100);
-        assert_eq!(think.deadline(650), Some(2150), "a pause of ours is none of the program's");
-        think.met(700, 20, 3000);
+        assert_eq!(think.deadline(650), Some(2150), "pauses of the replay are excluded");
+        think.ranks_synchronized(700, 20, 3000);
         assert_eq!(think.deadline(700), Some(3020), "since the last rank was ready");
     }
 
@@ -115,8 +111,8 @@ mod tests {
     fn sleeping_ends_at_the_deadline_or_with_a_signal() {
         let start = now_ns();
         let mut deadlines = Deadlines::new(Pace::Absolute, 1.0, start);
-        assert!(deadlines.sleep(5_000_000, &Interrupt::default()));
+        assert!(deadlines.sleep_until(5_000_000, &Interrupt::default()));
         assert!(now_ns() >= start + 5_000_000);
-        assert!(deadlines.sleep(0, &Interrupt::default()) && deadlines.late_ns >= 5_000_000);
+        assert!(deadlines.sleep_until(0, &Interrupt::default()) && deadlines.late_ns >= 5_000_000);
     }
 }

@@ -1,24 +1,24 @@
-//! Whole replays on several ranks, which are threads; MPI is `beff_fake_mpi`. What is in the files, and what was compared and waited for,
-//! must follow from the profile.
+//! Complete replays on several ranks, which are threads; MPI is `beff_fake_mpi`. Contents of files, comparisons and waits must follow
+//! from the profile.
 
 use std::path::Path;
 use std::time::Duration;
 
-use beff_fake_mpi::{ranks, script, Answer};
+use beff_fake_mpi::{ranks, script, ScriptedResult};
 use beff_ffi::{Comm, Universe};
-use beff_trace::layout::Layouts;
+use beff_trace::layout::TypeLayouts;
 use beff_trace::text;
 
-use super::whole::{execute, refusals, Look, Means};
+use super::execution::{execute, replay_support, ExecutionContext, ScanInput};
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
-use crate::frame::records::Outcome;
+use crate::frame::records::RunOutcome;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::{Moved, Observer, Standing};
+use crate::frame::run::{ProgressReport, RunObserver, TransferVolume};
 use crate::replay::config::{Detail, Pace, ReplayConfig};
-use crate::replay::records::{PassEnd, PassRecord, ReplayCorruption, ReplayLine};
-use crate::replay::run::scan::Sums;
-use crate::replay::run::source::Sources;
+use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayCorruption, ReplayLine};
+use crate::replay::run::scan::ScanTotals;
+use crate::replay::run::write_source::WriteSources;
 
 const COLD_BYTES: u64 = 1 << 20;
 const SEED: u64 = 5;
@@ -46,90 +46,93 @@ fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayC
 }
 
 #[derive(Default)]
-struct Seen {
-    passes: Vec<PassRecord>,
+struct ReplayObservation {
+    passes: Vec<ProfileRepetition>,
     corruption: Option<ReplayCorruption>,
-    sources: Option<Sources>,
+    sources: Option<WriteSources>,
     others: Vec<String>,
 }
 
-impl Observer<ReplayLine> for Seen {
+impl RunObserver<ReplayLine> for ReplayObservation {
     fn record(&mut self, line: ReplayLine) {
         match line {
-            ReplayLine::Pass(pass) => self.passes.push(*pass),
+            ReplayLine::Repetition(repetition) => self.passes.push(*repetition),
             ReplayLine::Corruption(found) => self.corruption = Some(found),
             ReplayLine::Class(_) | ReplayLine::Process(_) => {}
             other => self.others.push(format!("{other:?}")),
         }
     }
 
-    fn progress(&mut self, _: &Standing) {}
+    fn progress(&mut self, _: &ProgressReport) {}
 
-    fn measured(&mut self, _is_complete: bool, _last: Vec<Moved>) {}
+    fn measurement_ended(&mut self, _is_complete: bool, _last: Vec<TransferVolume>) {}
 }
 
-/// What all ranks put together, as far as memory is laid out by it.
-fn most(all: &[Sums]) -> Sums {
-    let most = |of: fn(&Sums) -> u64| all.iter().map(of).max().unwrap_or(0);
-    Sums {
+/// Totals over all ranks that determine the memory layout.
+fn combined_totals(all: &[ScanTotals]) -> ScanTotals {
+    let most = |of: fn(&ScanTotals) -> u64| all.iter().map(of).max().unwrap_or(0);
+    ScanTotals {
         below_bytes: most(|sums| sums.below_bytes),
         above_bytes: most(|sums| sums.above_bytes),
         strewn_bytes: most(|sums| sums.strewn_bytes),
-        ..Sums::default()
+        ..ScanTotals::default()
     }
 }
 
-fn replay(config: &ReplayConfig, comm: &Comm) -> Seen {
-    let (head, _) = text::all_ranks(&config.profile).unwrap();
-    let (layouts, _) = Layouts::what_can_be(&head.types, &head.library);
-    let refusals = refusals(&config.backends);
-    let look = Look {
+fn replay(config: &ReplayConfig, comm: &Comm) -> ReplayObservation {
+    let (head, _) = text::read_all_ranks(&config.profile).unwrap();
+    let (layouts, _) = TypeLayouts::for_library_lenient(&head.types, &head.library);
+    let refusals = replay_support(&config.backends);
+    let look = ScanInput {
         profile: &config.profile,
         head: &head,
         layouts: &layouts,
-        refusals: &refusals,
+        support: &refusals,
         cold_bytes: COLD_BYTES,
         verify: config.verify,
     };
-    let sums: Vec<Sums> = look.all().unwrap().into_iter().map(|scan| scan.sums).collect();
-    let scan = look.together(comm).unwrap().unwrap();
-    let run_dir = RunDir::make(comm, &config.path, "run", &config.backends).unwrap().unwrap();
+    let sums: Vec<ScanTotals> = look.scan_all().unwrap().into_iter().map(|scan| scan.totals).collect();
+    let scan = look.scan_collectively(comm).unwrap().unwrap();
+    let run_dir = RunDir::create(comm, &config.path, "run", &config.backends).unwrap().unwrap();
     let interrupt = Interrupt::default();
-    let means = Means {
+    let means = ExecutionContext {
         comm,
         config,
         head: &head,
         layouts: &layouts,
         scan: &scan,
-        most: &most(&sums),
+        combined_totals: &combined_totals(&sums),
         cold_bytes: COLD_BYTES,
         run_dir: &run_dir,
         not_run: &[],
         fs_type: "",
         span: Duration::from_millis(1),
         interrupt: &interrupt,
-        say: |text| panic!("{text}"),
-        end: |stuck, _| panic!("{stuck:?}"),
+        print: |text| panic!("{text}"),
+        terminate: |stuck, _| panic!("{stuck:?}"),
     };
-    let mut seen = Seen { sources: most(&sums).sources(config.seed, COLD_BYTES), ..Seen::default() };
+    let mut seen = ReplayObservation {
+        sources: combined_totals(&sums).sources(config.seed, COLD_BYTES),
+        ..ReplayObservation::default()
+    };
     let ending = execute(&means, &mut seen).unwrap();
-    assert_eq!(ending.outcome, Outcome::Complete, "{:?} {:?}", seen.passes, seen.others);
+    assert_eq!(ending.outcome, RunOutcome::Complete, "{:?} {:?}", seen.passes, seen.others);
     seen
 }
 
-/// Replays a profile of so many ranks; what rank 0 saw, and the files of the last backend.
-fn replayed(profile: &str, size: usize, backends: &[&str], pace: Pace) -> (Seen, Vec<Vec<u8>>) {
-    replayed_behind(|| (), profile, size, backends, pace)
+/// Replays a profile of `size` ranks; returns the observation of rank 0, and the files of the last backend.
+fn replay_profile(profile: &str, size: usize, backends: &[&str], pace: Pace) -> (ReplayObservation, Vec<Vec<u8>>) {
+    replay_profile_after(|| (), profile, size, backends, pace)
 }
 
-/// The same, with something done on each rank before.
-fn replayed_behind(
+/// The same, after an action on each rank.
+fn replay_profile_after(
     before: impl Fn() + Sync,
     profile: &str,
     size: usize,
     backends: &[&str],
     pace: Pace,
-) -> (Seen, Vec<Vec<u8>>) {
+) -> (ReplayObservation, Vec<Vec<u8>>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("profile.csv");
     std::fs::write(&path, profile).unwrap();
@@ -146,14 +149,15 @@ fn replayed_behind(
     (seen.into_iter().next().unwrap(), contents)
 }
 
-fn expect(pass: &PassRecord, calls: u64, [checked, unknown, wrong]: [u64; 3]) {
-    assert_eq!(pass.ended, PassEnd::Complete);
+fn assert_repetition(pass: &ProfileRepetition, calls: u64, [checked, unknown, wrong]: [u64; 3]) {
+    assert_eq!(pass.ended, RepetitionStatus::Complete);
     assert_eq!((pass.calls, pass.calls_as_recorded, &pass.differences), (calls, calls, &Vec::new()));
     assert_eq!([pass.bytes_checked, pass.bytes_unknown, pass.bytes_wrong], [checked, unknown, wrong]);
 }
 
-/// Rank 1 reads what rank 0 writes late, behind much else, rank 2 what both have written: by order alone, at any pace.
-const HAND_OVER: &str = "beff-raw profile,1
+/// Rank 1 reads data that rank 0 writes late, after other calls, and rank 2 data of both: correct by the recorded order alone, at any
+/// pace.
+const ORDERED_PROFILE: &str = "beff-raw profile,1
 ranks, 3
 comm, 0, world
 type, 0, BYTE
@@ -179,10 +183,10 @@ calls, 2, 3
 ";
 
 #[test]
-fn reads_wait_for_what_other_ranks_write_and_bring_their_bytes() {
+fn reads_wait_for_writes_of_other_ranks_and_return_their_bytes() {
     for (backends, pace) in [(["posix"], Pace::Fast), (["posix"], Pace::Think), (["uring"], Pace::Fast)] {
-        let (seen, files) = replayed(HAND_OVER, 3, &backends, pace);
-        expect(&seen.passes[0], 12, [524 + 1048, 0, 0]);
+        let (seen, files) = replay_profile(ORDERED_PROFILE, 3, &backends, pace);
+        assert_repetition(&seen.passes[0], 12, [524 + 1048, 0, 0]);
         assert!(seen.corruption.is_none() && seen.others.is_empty(), "{:?}", seen.others);
         let file = &files[0];
         assert_eq!(file.len(), 5_000_000);
@@ -190,7 +194,7 @@ fn reads_wait_for_what_other_ranks_write_and_bring_their_bytes() {
         let sources = seen.sources.unwrap();
         let written = |rank, begin_ns, bytes: usize| {
             let mut words = vec![0; bytes];
-            sources.of_rank(rank).fill(sources.address(rank, begin_ns), &mut words);
+            sources.rank_words(rank).fill(sources.address(rank, begin_ns), &mut words);
             words
         };
         assert!(file[..1000] == written(0, 60_000_000, 1000), "each call writes words of its own rank and begin");
@@ -199,60 +203,62 @@ fn reads_wait_for_what_other_ranks_write_and_bring_their_bytes() {
     }
 }
 
-/// The profile says that rank 0 wrote what rank 1 has: that is wrong, and told with rank, place and content.
+/// The profile names rank 0 as origin of data of rank 1: the error is reported with rank, location and content.
 #[test]
 fn bytes_of_another_rank_are_wrong() {
-    let wrong = HAND_OVER.replace("from=500@0:60000000+500;24@0:70000000+0", "from=500@1:90000000+0;24@0:70000000+0");
-    let (seen, _) = replayed(&wrong, 3, &["posix"], Pace::Fast);
-    let pass = &seen.passes[0];
-    assert_eq!((pass.bytes_checked, pass.bytes_unknown), (524 + 1048, 0));
-    assert!((490..=500).contains(&pass.bytes_wrong), "{}", pass.bytes_wrong);
+    let wrong =
+        ORDERED_PROFILE.replace("from=500@0:60000000+500;24@0:70000000+0", "from=500@1:90000000+0;24@0:70000000+0");
+    let (seen, _) = replay_profile(&wrong, 3, &["posix"], Pace::Fast);
+    let repetition = &seen.passes[0];
+    assert_eq!((repetition.bytes_checked, repetition.bytes_unknown), (524 + 1048, 0));
+    assert!((490..=500).contains(&repetition.bytes_wrong), "{}", repetition.bytes_wrong);
     let found = seen.corruption.unwrap();
     assert_eq!((found.rank, found.begin_ns, found.offset_bytes), (1, 80_000_000, Some(500)));
     assert_eq!(found.expected_from, "rank 1, call at 90000000 ns");
-    let moved = HAND_OVER.replace("500@0:60000000+500", "500@0:60000000+501");
-    assert!(replayed(&moved, 3, &["posix"], Pace::Fast).0.passes[0].bytes_wrong > 480, "one byte further");
+    let moved = ORDERED_PROFILE.replace("500@0:60000000+500", "500@0:60000000+501");
+    assert!(replay_profile(&moved, 3, &["posix"], Pace::Fast).0.passes[0].bytes_wrong > 480, "one byte further");
 }
 
 #[test]
-fn what_nobody_knows_is_counted_and_not_wrong() {
-    let unknown = HAND_OVER.replace("from=500@0:60000000+500;", "from=500@?;");
-    let (seen, _) = replayed(&unknown, 3, &["posix"], Pace::Fast);
-    expect(&seen.passes[0], 12, [24 + 1048, 500, 0]);
+fn unknown_bytes_are_counted_and_not_wrong() {
+    let unknown = ORDERED_PROFILE.replace("from=500@0:60000000+500;", "from=500@?;");
+    let (seen, _) = replay_profile(&unknown, 3, &["posix"], Pace::Fast);
+    assert_repetition(&seen.passes[0], 12, [24 + 1048, 500, 0]);
 }
 
-/// A file that was there holds words of its own, which reads find; what is written over them is found too.
+/// An initial file has words of its own, which reads verify, and so do overwritten parts.
 #[test]
-fn files_that_were_there_are_made_before() {
-    let there = HAND_OVER
+fn existing_files_are_created_before_the_first_call() {
+    let there = ORDERED_PROFILE
         .replace("file, 0, out.dat", "file, 0, out.dat, 4096")
         .replace("number=-1", "number=4096")
         .replace("976@hole", "976@file");
-    let (seen, files) = replayed(&there, 3, &["posix", "uring"], Pace::Fast);
+    let (seen, files) = replay_profile(&there, 3, &["posix", "uring"], Pace::Fast);
     assert_eq!(seen.passes.len(), 2);
-    for pass in &seen.passes {
-        expect(pass, 12, [524 + 1048, 0, 0]);
-        assert_eq!(pass.prefilled_bytes, 4096);
+    for repetition in &seen.passes {
+        assert_repetition(repetition, 12, [524 + 1048, 0, 0]);
+        assert_eq!(repetition.prefilled_bytes, 4096);
     }
     assert!(files[0].len() == 5_000_000 && files[0][1024..2000].iter().any(|byte| *byte != 0));
 }
 
-/// What came short when it was recorded and does not now, and an error that does not come.
+/// A call recorded as short completes now, and a recorded error does not occur.
 #[test]
-fn what_is_not_as_recorded_is_told() {
-    let short = HAND_OVER.replace("count=48, type=0, bytes=48", "count=48, type=0, bytes=40");
+fn differing_results_are_recorded() {
+    let short = ORDERED_PROFILE.replace("count=48, type=0, bytes=48", "count=48, type=0, bytes=40");
     let short =
         short.replace("offset=1000, count=24, type=0, bytes=24", "offset=1000, count=24, type=0, error=MPI_ERR_IO");
-    let (seen, _) = replayed(&short, 3, &["posix"], Pace::Fast);
-    let pass = &seen.passes[0];
-    assert_eq!((pass.calls, pass.calls_as_recorded), (12, 10));
-    let told: Vec<_> = pass.differences.iter().map(|d| (d.kind.as_str(), d.calls, d.rank, d.begin_ns)).collect();
-    assert_eq!(told, [("bytes", 1, 1, 90_000_000), ("error", 1, 0, 70_000_000)]);
+    let (seen, _) = replay_profile(&short, 3, &["posix"], Pace::Fast);
+    let repetition = &seen.passes[0];
+    assert_eq!((repetition.calls, repetition.calls_as_recorded), (12, 10));
+    let reported: Vec<_> =
+        repetition.differences.iter().map(|d| (d.kind.as_str(), d.calls, d.rank, d.begin_ns)).collect();
+    assert_eq!(reported, [("bytes", 1, 1, 90_000_000), ("error", 1, 0, 70_000_000)]);
 }
 
-/// Rank 0 has nothing to do any more, and waits for nobody, while rank 1 thinks.
+/// Rank 0 has finished and waits for none, while rank 1 pauses.
 #[test]
-fn a_pass_lasts_as_long_as_its_slowest_rank() {
+fn a_repetition_lasts_as_long_as_its_slowest_rank() {
     let own_files = "beff-raw profile,1
 ranks, 2
 comm, 0, 0
@@ -268,15 +274,15 @@ calls, 1, 2
 0, 10, File_open, handle=1, comm=1, file=1, mode=create;rdwr, number=-1
 200000000, 200000010, File_close, handle=1
 ";
-    let (seen, _) = replayed(own_files, 2, &["posix"], Pace::Think);
-    expect(&seen.passes[0], 4, [0; 3]);
+    let (seen, _) = replay_profile(own_files, 2, &["posix"], Pace::Think);
+    assert_repetition(&seen.passes[0], 4, [0; 3]);
     assert!(seen.passes[0].span_seconds >= 0.199, "{}", seen.passes[0].span_seconds);
 }
 
-/// Two reads that land in the same memory, of which the second says that it has moved all and brings nothing: it must not be taken for
-/// right by what the first has left there.
+/// Two reads to the same memory, of which the second reports all bytes and delivers nothing: data of the first must not be accepted for
+/// it.
 #[test]
-fn a_read_finds_nothing_of_an_earlier_one_in_its_memory() {
+fn memory_of_a_read_holds_no_data_of_an_earlier_read() {
     let two_reads = |bytes: u64, keys: [&str; 2]| {
         let read = |begin: u64, keys: &str| {
             let end = begin + 10;
@@ -301,14 +307,15 @@ calls, 0, 5
             read(300, keys[1])
         )
     };
-    let zeros = || script("File_read_at", &[Answer::Filled(0), Answer::Filled(0), Answer::Fine]);
-    // The area goes round behind each of them.
+    let zeros =
+        || script("File_read_at", &[ScriptedResult::Filled(0), ScriptedResult::Filled(0), ScriptedResult::Success]);
+    // The cycle of the landing area ends after each of them.
     let bytes = COLD_BYTES * 2 / 3;
     let hole = format!(", from={bytes}@hole");
-    let (seen, _) = replayed_behind(zeros, &two_reads(bytes, [&hole, &hole]), 1, &["mpiio"], Pace::Fast);
-    expect(&seen.passes[0], 5, [2 * bytes, 0, bytes]);
-    // The program used its buffer again; what the first brought is not compared.
+    let (seen, _) = replay_profile_after(zeros, &two_reads(bytes, [&hole, &hole]), 1, &["mpiio"], Pace::Fast);
+    assert_repetition(&seen.passes[0], 5, [2 * bytes, 0, bytes]);
+    // The program reused its buffer; data of the first read is not compared.
     let keys = [", buffer=0", ", buffer=0, from=1000@hole"];
-    let (seen, _) = replayed_behind(zeros, &two_reads(1000, keys), 1, &["mpiio"], Pace::Fast);
-    expect(&seen.passes[0], 5, [1000, 0, 1000]);
+    let (seen, _) = replay_profile_after(zeros, &two_reads(1000, keys), 1, &["mpiio"], Pace::Fast);
+    assert_repetition(&seen.passes[0], 5, [1000, 0, 1000]);
 }

@@ -3,19 +3,19 @@
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::records::*;
 use crate::replay::config::{Detail, Pace, ReplayConfig};
-use crate::replay::plan::{Both, CallClass, Tally};
+use crate::replay::plan::{CallClass, CallTally, TallyPair};
 use crate::replay::records::*;
 
-/// A replay of two processes with these backends and passes; 2 files, replayed 1.25 times as fast in pass 1.
+/// A replay of two processes with these backends and repetitions; 2 files, 1.25 times as fast as recorded in repetition 1.
 pub(crate) fn run(backends: &[&str], repeat: u64) -> ReplayResult {
     let mut result = ReplayResult::new(config(backends, repeat), setup(backends));
-    for pass in 1..=repeat {
+    for number in 1..=repeat {
         for (n, backend) in backends.iter().enumerate() {
-            add_pass(&mut result, backend, pass, 1.25 + 0.25 * n as f64 - 0.125 * (pass - 1) as f64);
+            add_repetition(&mut result, backend, number, 1.25 + 0.25 * n as f64 - 0.125 * (number - 1) as f64);
         }
     }
     result.ending = ReplayEnding {
-        outcome: Outcome::Complete,
+        outcome: RunOutcome::Complete,
         real_seconds: 3.5,
         prefill_seconds: 0.5,
         prepare_seconds: 0.25,
@@ -26,8 +26,8 @@ pub(crate) fn run(backends: &[&str], repeat: u64) -> ReplayResult {
     result
 }
 
-fn add_pass(result: &mut ReplayResult, backend: &str, pass: u64, speed: f64) {
-    result.passes.push(self::pass(backend, pass));
+fn add_repetition(result: &mut ReplayResult, backend: &str, number: u64, speed: f64) {
+    result.repetitions.push(repetition(backend, number));
     for (file, class, calls, bytes) in [
         (Some(1), CallClass::Open, 2, 0),
         (Some(1), CallClass::WriteCollective, 20, 20 << 20),
@@ -35,27 +35,34 @@ fn add_pass(result: &mut ReplayResult, backend: &str, pass: u64, speed: f64) {
         (Some(2), CallClass::Read, 100, 100 << 10),
         (Some(2), CallClass::ReadNonblocking, 10, 10 << 20),
     ] {
-        let both = both(calls, bytes, speed);
+        let both = tally_pair(calls, bytes, speed);
         let backend = backend.to_owned();
-        result.classes.push(ClassRecord { backend: backend.clone(), pass, file, class, processes: 2, both });
+        result.classes.push(ClassRecord {
+            backend: backend.clone(),
+            repetition: number,
+            file,
+            class,
+            processes: 2,
+            both,
+        });
         for rank in 0..2 {
-            let both = self::both(calls / 2, bytes / 2, speed * (1.0 + 0.25 * rank as f64));
-            result.processes.push(ProcessRecord { backend: backend.clone(), pass, rank, class, both });
+            let both = tally_pair(calls / 2, bytes / 2, speed * (1.0 + 0.25 * rank as f64));
+            result.processes.push(ProcessRecord { backend: backend.clone(), repetition: number, rank, class, both });
         }
     }
 }
 
-fn both(calls: u64, bytes: u64, speed: f64) -> Both {
-    let recorded = Tally { calls, bytes, seconds: 1e-4 * calls as f64 + 1e-9 * bytes as f64 };
-    Both { recorded, replayed: Tally { seconds: recorded.seconds / speed, ..recorded } }
+fn tally_pair(calls: u64, bytes: u64, speed: f64) -> TallyPair {
+    let recorded = CallTally { calls, bytes, seconds: 1e-4 * calls as f64 + 1e-9 * bytes as f64 };
+    TallyPair { recorded, replayed: CallTally { seconds: recorded.seconds / speed, ..recorded } }
 }
 
-/// A complete pass in which every call was as recorded.
-pub(crate) fn pass(backend: &str, pass: u64) -> PassRecord {
-    PassRecord {
+/// A complete repetition with recorded results.
+pub(crate) fn repetition(backend: &str, number: u64) -> ProfileRepetition {
+    ProfileRepetition {
         backend: backend.into(),
-        pass,
-        ended: PassEnd::Complete,
+        repetition: number,
+        ended: RepetitionStatus::Complete,
         calls: 134,
         calls_as_recorded: 134,
         differences: Vec::new(),
@@ -64,21 +71,21 @@ pub(crate) fn pass(backend: &str, pass: u64) -> PassRecord {
         bytes_unknown: 0,
         bytes_wrong: 0,
         waits: 3,
-        waited_seconds: 0.0125,
+        wait_seconds: 0.0125,
         late_seconds: None,
         storage_read_bytes: Some(10 << 20),
         storage_written_bytes: Some(20 << 20),
         resident_before_bytes: Some(0),
         prefilled_bytes: 16 << 20,
         allocations_in_clock: 0,
-        machine: None,
+        interference: None,
         real_seconds: 1.5,
     }
 }
 
-/// Calls that brought other bytes than recorded.
-pub(crate) fn difference() -> Difference {
-    Difference {
+/// Calls with other bytes than recorded.
+pub(crate) fn difference() -> ResultDifference {
+    ResultDifference {
         kind: "bytes".into(),
         calls: 2,
         rank: 1,
@@ -124,7 +131,7 @@ fn setup(backends: &[&str]) -> ReplaySetup {
             cost_ns: Some(35.5),
             processes: 2,
             hosts: 1,
-            ended: vec![Ended { end: "complete".into(), processes: 2 }],
+            ended: vec![RecordingEnd { end: "complete".into(), processes: 2 }],
             threads: 1,
             files: vec![file("/work/out.h5", None), file("/work/in\u{1b}[2J.dat", Some(16 << 20))],
             calls: 134,
@@ -134,11 +141,11 @@ fn setup(backends: &[&str]) -> ReplaySetup {
             span_seconds: 2.5,
             storage_read_bytes: Some(10 << 20),
             storage_written_bytes: Some(20 << 20),
-            calls_cut: 0,
+            calls_discarded: 0,
             orderings: 12,
             orderings_lost: 0,
         },
-        leavings: backends.iter().map(|&b| BackendLeavings { backend: b.into(), left_out: Vec::new() }).collect(),
+        omissions: backends.iter().map(|&b| BackendOmissions { backend: b.into(), omitted: Vec::new() }).collect(),
         space_bytes: 36 << 20,
         data_bytes: 18 << 20,
         clock_resolution_ns: 1.0,

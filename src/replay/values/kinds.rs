@@ -1,107 +1,107 @@
-//! The kinds of warnings of replays, besides those that every benchmark knows.
+//! Kinds of warnings of replays, in addition to the common ones.
 
 use crate::frame::records::kinds;
-use crate::replay::records::Difference;
+use crate::replay::records::ResultDifference;
 
 kinds! {
-    /// The profile does not hold the whole program.
-    PROFILE_CUT = "profile_cut", 10,
-    "Take the numbers as those of a part of the program. Record again with room for the profile, to the end." {
+    /// The profile does not contain the whole program.
+    PROFILE_INCOMPLETE = "profile_incomplete", 10,
+    "The numbers cover a part of the program. Record again to the end, with enough space for the profile." {
         /// Processes whose recording ended early.
         processes: u64,
-        /// Of how many.
+        /// All processes.
         of: u64,
-        /// Calls not replayed because others never came to a collective call.
-        calls_cut: u64,
+        /// Calls discarded because others never made a collective call.
+        calls_discarded: u64,
     }
 
-    /// A backend leaves calls out.
-    LEFT_OUT = "left_out", 12,
+    /// A backend omits calls.
+    OMITTED = "omitted", 12,
     "Compare only what both backends replayed: the table by class shows it." {
         /// Backend name.
         backend: String,
-        /// How many.
+        /// Number of calls.
         calls: u64,
-        /// Bytes they moved.
+        /// Bytes that they transferred.
         bytes: u64,
-        /// Function with the most.
+        /// Function with most of them.
         function: String,
-        /// Why.
+        /// Reason.
         reason: String,
     }
 
-    /// A backend cannot work here.
+    /// A backend is unavailable.
     NOT_RUN = "not_run", 11,
-    "Take another backend, or let this one work here; `beff-raw info` lists what does." {
+    "Use another backend, or enable this one; `beff-raw info` lists available ones." {
         /// Backend name.
         backend: String,
-        /// Passes that were to be made with it.
-        passes: u64,
-        /// Why.
+        /// Planned repetitions.
+        repetitions: u64,
+        /// Reason.
         reason: String,
     }
 
-    /// Calls had another result than the recorded one.
+    /// Calls had another result than recorded.
     NOT_AS_RECORDED = "not_as_recorded", 13,
-    "Times of such calls do not compare. Another MPI library or file system may answer otherwise; --detail request \
+    "Times of such calls are not comparable. Other MPI libraries or file systems may return other results; --detail request \
      shows every call." {
         /// Backend name.
         backend: String,
-        /// How many in all passes.
+        /// Number of calls in all repetitions.
         calls: u64,
-        /// Of how many.
+        /// All calls.
         of: u64,
-        /// The first.
-        first: Difference,
+        /// The first of them.
+        first: ResultDifference,
     }
 
-    /// Calls of threads are made one behind the other.
+    /// Calls of several threads are serialized.
     THREADS = "threads", 31,
-    "Take times of calls that overlapped in the program as upper limits." {
-        /// Most threads of a process.
+    "Times of calls that overlapped in the program are upper limits." {
+        /// Maximum number of threads of a process.
         threads: u64,
     }
 
-    /// Orderings between ranks that could not be kept.
+    /// Orderings between ranks are lost.
     ORDER_LOST = "order_lost", 21,
-    "Use a profile that is whole, or one backend that replays everything." {
-        /// How many.
+    "Use a complete profile, or a backend that replays all calls." {
+        /// Number of orderings.
         orderings: u64,
     }
 
-    /// Of what was read, one run has fetched more past the page cache than the other.
+    /// One of the runs fetched a larger part of the data from storage than the other.
     CACHE_DIFFERS = "cache_differs", 20,
     "Choose --cache keep or drop, whichever resembles the recorded run, or compare writes only." {
         /// Backend name.
         backend: String,
-        /// Share of the bytes read that was fetched past the page cache when it was recorded, 0 to 1.
+        /// Recorded share of the bytes read that came from storage, 0 to 1.
         recorded_share: f64,
-        /// And now, of all passes.
+        /// The same when replayed, over all repetitions.
         replayed_share: f64,
     }
 
     /// Calls began late.
     LATE = "late", 30,
-    "Calls take longer here than the time they had: take a larger --scale, or --pace think." {
+    "Calls take longer here than their recorded time: use a larger --scale, or --pace think." {
         /// Backend name.
         backend: String,
-        /// Most.
+        /// Maximum delay.
         late_seconds: f64,
     }
 
-    /// Less than all that was read was compared.
+    /// Some of the data read was not compared.
     UNCHECKED = "unchecked", 32,
-    "Bytes written at the same time by several ranks, or by other programs, cannot be known." {
-        /// Share that was not, 0 to 1.
+    "Bytes written at the same time by several ranks, or by other programs, are unknown." {
+        /// Share not compared, 0 to 1.
         share: f64,
     }
 
-    /// The program allocated memory inside the clock.
+    /// The program allocated memory in the timed region.
     ALLOCATIONS_IN_CLOCK = "allocations_in_clock", 33,
-    "Please report this; the times hold work of the program." {
-        /// Backend name of the first pass with some.
+    "Please report this; the times include work of this program." {
+        /// Backend of the first repetition with allocations.
         backend: String,
-        /// How many times, all passes.
+        /// Number of allocations, all repetitions.
         allocations: u64,
     }
 }

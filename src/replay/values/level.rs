@@ -1,4 +1,4 @@
-//! Recorded beside replayed, at every level that is not a single call.
+//! Recorded and replayed values at every level above single calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::frame::values::NULL_BACKEND;
-use crate::replay::plan::{Both, CallClass, Tally};
-use crate::replay::records::{PassEnd, ReplayResult};
+use crate::replay::plan::{CallClass, CallTally, TallyPair};
+use crate::replay::records::{RepetitionStatus, ReplayResult};
 
-/// What one line of results is about.
+/// Level of a line of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LevelKind {
@@ -23,24 +23,24 @@ pub enum LevelKind {
     Process,
 }
 
-/// Which calls of it.
+/// Subset of the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// Those that read.
+pub enum CallSubset {
+    /// Reads.
     Reads,
-    /// Those that write.
+    /// Writes.
     Writes,
-    /// All of them, opening and closing too.
+    /// All calls, including open and close.
     All,
 }
 
-/// One line: a mean over the complete passes of a backend.
+/// One line: mean over the complete repetitions of a backend.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Level {
+pub struct LevelComparison {
     /// Backend name.
     pub backend: String,
-    /// What it is about.
+    /// Level.
     pub level: LevelKind,
     /// File number, from 1, at level file; None: calls of no file.
     pub file: Option<u64>,
@@ -48,10 +48,10 @@ pub struct Level {
     pub class: Option<CallClass>,
     /// Rank, at level process.
     pub rank: Option<u64>,
-    /// Which calls.
-    pub part: Part,
-    /// Passes it is the mean of.
-    pub passes: u64,
+    /// Subset of the calls.
+    pub part: CallSubset,
+    /// Number of repetitions averaged.
+    pub repetitions: u64,
     /// Calls.
     pub calls: u64,
     /// Bytes recorded.
@@ -66,72 +66,73 @@ pub struct Level {
     pub recorded_bytes_per_second: Option<f64>,
     /// Bandwidth per process replayed.
     pub replayed_bytes_per_second: Option<f64>,
-    /// Replayed over recorded: of bandwidths, without bytes of speeds (recorded time over replayed).
+    /// Replayed over recorded bandwidth; without bytes, recorded over replayed time.
     pub ratio: Option<f64>,
     /// Ratio - 1.
     pub deviation: Option<f64>,
-    /// Smallest and largest ratio of a single pass; None: one pass.
+    /// Smallest and largest ratio of a single repetition; None for one repetition.
     pub ratio_range: Option<[f64; 2]>,
 }
 
-/// What a line is told from others by, within a backend.
-type Key = (LevelKind, Option<u64>, Option<CallClass>, Option<u64>, Part);
+type LevelKey = (LevelKind, Option<u64>, Option<CallClass>, Option<u64>, CallSubset);
 
-pub(super) fn all(result: &ReplayResult) -> Vec<Level> {
-    result.config.backends.iter().flat_map(|backend| of_backend(result, backend)).collect()
+pub(super) fn all_levels(result: &ReplayResult) -> Vec<LevelComparison> {
+    result.config.backends.iter().flat_map(|backend| backend_levels(result, backend)).collect()
 }
 
-fn of_backend(result: &ReplayResult, backend: &str) -> Vec<Level> {
-    // Sums of interrupted passes would be compared with whole ones; they are in the records.
-    let complete = result.passes.iter().filter(|p| p.backend == backend && p.ended == PassEnd::Complete);
-    let passes: BTreeSet<u64> = complete.map(|p| p.pass).collect();
-    let mut lines: BTreeMap<Key, BTreeMap<u64, Both>> = BTreeMap::new();
-    let mut add = |key: Key, pass: u64, both: &Both| lines.entry(key).or_default().entry(pass).or_default().add(both);
-    for record in result.classes.iter().filter(|r| r.backend == backend && passes.contains(&r.pass)) {
-        let (class, pass, both) = (record.class, record.pass, &record.both);
-        for part in parts(class) {
-            add((LevelKind::Run, None, None, None, part), pass, both);
-            add((LevelKind::File, record.file, None, None, part), pass, both);
+fn backend_levels(result: &ReplayResult, backend: &str) -> Vec<LevelComparison> {
+    // Sums of interrupted repetitions would be compared with complete ones; they are in the records.
+    let complete = result.repetitions.iter().filter(|p| p.backend == backend && p.ended == RepetitionStatus::Complete);
+    let numbers: BTreeSet<u64> = complete.map(|p| p.repetition).collect();
+    let mut lines: BTreeMap<LevelKey, BTreeMap<u64, TallyPair>> = BTreeMap::new();
+    let mut add = |key: LevelKey, number: u64, both: &TallyPair| {
+        lines.entry(key).or_default().entry(number).or_default().add(both)
+    };
+    for record in result.classes.iter().filter(|r| r.backend == backend && numbers.contains(&r.repetition)) {
+        let (class, number, both) = (record.class, record.repetition, &record.both);
+        for part in subsets_of(class) {
+            add((LevelKind::Run, None, None, None, part), number, both);
+            add((LevelKind::File, record.file, None, None, part), number, both);
         }
-        add((LevelKind::Function, None, Some(class), None, Part::All), pass, both);
+        add((LevelKind::Function, None, Some(class), None, CallSubset::All), number, both);
     }
-    for record in result.processes.iter().filter(|r| r.backend == backend && passes.contains(&r.pass)) {
-        for part in parts(record.class) {
-            add((LevelKind::Process, None, None, Some(record.rank), part), record.pass, &record.both);
+    for record in result.processes.iter().filter(|r| r.backend == backend && numbers.contains(&r.repetition)) {
+        for part in subsets_of(record.class) {
+            add((LevelKind::Process, None, None, Some(record.rank), part), record.repetition, &record.both);
         }
     }
-    lines.into_iter().map(|(key, passes)| level(backend, key, &passes)).collect()
+    lines.into_iter().map(|(key, numbers)| compare_level(backend, key, &numbers)).collect()
 }
 
-fn parts(class: CallClass) -> impl Iterator<Item = Part> {
+fn subsets_of(class: CallClass) -> impl Iterator<Item = CallSubset> {
     let own = match class {
-        c if c.is_read() => Some(Part::Reads),
-        c if c.is_write() => Some(Part::Writes),
+        c if c.is_read() => Some(CallSubset::Reads),
+        c if c.is_write() => Some(CallSubset::Writes),
         _ => None,
     };
-    own.into_iter().chain([Part::All])
+    own.into_iter().chain([CallSubset::All])
 }
 
-fn level(backend: &str, key: Key, passes: &BTreeMap<u64, Both>) -> Level {
-    let mut sum = Both::default();
-    passes.values().for_each(|both| sum.add(both));
-    let count = passes.len().max(1) as f64;
-    let rate = |t: &Tally| (t.bytes > 0 && t.seconds > 0.0).then(|| t.bytes as f64 / t.seconds);
+fn compare_level(backend: &str, key: LevelKey, by_repetition: &BTreeMap<u64, TallyPair>) -> LevelComparison {
+    let mut sum = TallyPair::default();
+    by_repetition.values().for_each(|both| sum.add(both));
+    let count = by_repetition.len().max(1) as f64;
+    let rate = |t: &CallTally| (t.bytes > 0 && t.seconds > 0.0).then(|| t.bytes as f64 / t.seconds);
     let [recorded_rate, replayed_rate] = [rate(&sum.recorded), rate(&sum.replayed)];
-    let ratios: Vec<f64> = passes.values().filter_map(ratio).collect();
+    let ratios: Vec<f64> = by_repetition.values().filter_map(speed_ratio).collect();
     let ends = || ratios.iter().fold([f64::INFINITY, 0.0_f64], |[low, high], r| [low.min(*r), high.max(*r)]);
-    // What moves nothing has a time, but no bandwidth that could be compared.
+    // The null backend has a time, but no comparable bandwidth.
     let moves = backend != NULL_BACKEND;
-    let ratio = ratio(&sum).filter(|_| moves);
+    let ratio = speed_ratio(&sum).filter(|_| moves);
     let (level, file, class, rank, part) = key;
-    Level {
+    LevelComparison {
         backend: backend.to_owned(),
         level,
         file,
         class,
         rank,
         part,
-        passes: passes.len() as u64,
+        repetitions: by_repetition.len() as u64,
         calls: (sum.replayed.calls as f64 / count).round() as u64,
         recorded_bytes: (sum.recorded.bytes as f64 / count).round() as u64,
         replayed_bytes: sum.replayed.bytes as f64 / count,
@@ -145,8 +146,8 @@ fn level(backend: &str, key: Key, passes: &BTreeMap<u64, Both>) -> Level {
     }
 }
 
-/// How much faster the replay was.
-fn ratio(both: &Both) -> Option<f64> {
+/// Speed of the replay relative to the recording.
+fn speed_ratio(both: &TallyPair) -> Option<f64> {
     let (recorded, replayed) = (&both.recorded, &both.replayed);
     if recorded.seconds <= 0.0 || replayed.seconds <= 0.0 {
         return None;

@@ -1,22 +1,22 @@
-//! Lower and upper bounds, by the standard and as libraries set them.
+//! Lower and upper bounds, by the standard and as libraries compute them.
 
-use super::pieces::Excess;
+use super::segments::LayoutExcess;
 
-/// How bounds come about where the standard and the libraries differ.
+/// Rules for bounds where libraries differ from the standard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rules {
-    /// MPI-4.0 section 5.1: bounds set by a resized type (also by subarray and darray) stick to the types around it, all others are
-    /// rounded up to the alignment. Open MPI does so.
+pub enum BoundRules {
+    /// MPI-4.0 section 5.1: explicit bounds of a resized type (also of subarray and darray) propagate to enclosing types, all others are
+    /// padded to the alignment. Open MPI follows this.
     #[default]
     Standard,
-    /// MPICH and what derives from it: bounds that were set do not stick, and only structs of different types are rounded up.
+    /// MPICH and its derivatives: explicit bounds do not propagate, and only structs of different types are padded.
     Mpich,
 }
 
-impl Rules {
-    /// Those of a library, by what MPI_Get_library_version says.
+impl BoundRules {
+    /// Returns the rules of a library, identified by MPI_Get_library_version.
     #[must_use]
-    pub fn of_library(library: &str) -> Self {
+    pub fn for_library(library: &str) -> Self {
         let names = ["MPICH", "Intel(R) MPI", "MVAPICH"];
         if names.iter().any(|name| library.contains(name)) {
             Self::Mpich
@@ -26,84 +26,82 @@ impl Rules {
     }
 }
 
-/// Bounds of a type in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bounds {
+pub(super) struct ExtentBounds {
     pub(super) lower: i64,
     pub(super) upper: i64,
-    /// They were set, directly or by a part.
-    pub(super) set: bool,
-    /// The largest alignment of the parts.
+    /// Explicit, directly or through an inner type.
+    pub(super) is_explicit: bool,
+    /// Maximum alignment of the inner types.
     pub(super) alignment: i64,
 }
 
-impl Bounds {
+impl ExtentBounds {
     pub(super) fn extent(self) -> i64 {
         self.upper - self.lower
     }
 
-    /// Bounds that are set.
-    pub(super) fn fixed(lower: i128, upper: i128, alignment: i64) -> Result<Self, Excess> {
+    pub(super) fn explicit(lower: i128, upper: i128, alignment: i64) -> Result<Self, LayoutExcess> {
         Self::checked(lower, upper, true, alignment)
     }
 
-    fn checked(lower: i128, upper: i128, set: bool, alignment: i64) -> Result<Self, Excess> {
-        i64::try_from(upper - lower).map_err(|_| Excess::Bits)?;
-        let narrow = |bound: i128| i64::try_from(bound).map_err(|_| Excess::Bits);
-        Ok(Self { lower: narrow(lower)?, upper: narrow(upper)?, set, alignment })
+    fn checked(lower: i128, upper: i128, set: bool, alignment: i64) -> Result<Self, LayoutExcess> {
+        i64::try_from(upper - lower).map_err(|_| LayoutExcess::Bits)?;
+        let narrow = |bound: i128| i64::try_from(bound).map_err(|_| LayoutExcess::Bits);
+        Ok(Self { lower: narrow(lower)?, upper: narrow(upper)?, is_explicit: set, alignment })
     }
 }
 
-/// Joins the bounds of parts.
+/// Accumulates the bounds of inner types.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Union {
-    rules: Rules,
+pub(super) struct BoundsUnion {
+    rules: BoundRules,
     lower: Option<i128>,
     upper: Option<i128>,
-    set: bool,
+    is_explicit: bool,
     alignment: i64,
 }
 
-impl Union {
-    pub(super) fn new(rules: Rules) -> Self {
-        Self { rules, lower: None, upper: None, set: false, alignment: 1 }
+impl BoundsUnion {
+    pub(super) fn new(rules: BoundRules) -> Self {
+        Self { rules, lower: None, upper: None, is_explicit: false, alignment: 1 }
     }
 
-    /// `block` copies of a part, the first at `at`, each `stride` behind the one before.
-    pub(super) fn add(&mut self, part: Bounds, block: u64, stride: i64, at: i128) -> Result<(), Excess> {
+    /// Adds `block` copies of a type, the first at `at`, each `stride` after the previous one.
+    pub(super) fn add(&mut self, part: ExtentBounds, block: u64, stride: i64, at: i128) -> Result<(), LayoutExcess> {
         let Some(last) = block.checked_sub(1) else { return Ok(()) };
-        let last = i64::try_from(last).map_err(|_| Excess::Bits)?;
-        let reach = i128::from(last) * i128::from(stride);
-        let sum = |bound: i64, reach: i128| at.checked_add(i128::from(bound))?.checked_add(reach);
-        let lower = sum(part.lower, reach.min(0)).ok_or(Excess::Bits)?;
-        let upper = sum(part.upper, reach.max(0)).ok_or(Excess::Bits)?;
+        let last = i64::try_from(last).map_err(|_| LayoutExcess::Bits)?;
+        let displacement = i128::from(last) * i128::from(stride);
+        let sum = |bound: i64, displacement: i128| at.checked_add(i128::from(bound))?.checked_add(displacement);
+        let lower = sum(part.lower, displacement.min(0)).ok_or(LayoutExcess::Bits)?;
+        let upper = sum(part.upper, displacement.max(0)).ok_or(LayoutExcess::Bits)?;
         self.alignment = self.alignment.max(part.alignment);
-        let sticks = part.set && self.rules == Rules::Standard;
-        if sticks && !self.set {
+        let sticks = part.is_explicit && self.rules == BoundRules::Standard;
+        if sticks && !self.is_explicit {
             (self.lower, self.upper) = (None, None);
         }
-        if sticks || !self.set {
+        if sticks || !self.is_explicit {
             self.lower = Some(self.lower.map_or(lower, |known| known.min(lower)));
             self.upper = Some(self.upper.map_or(upper, |known| known.max(upper)));
         }
-        self.set |= sticks;
+        self.is_explicit |= sticks;
         Ok(())
     }
 
-    /// The bounds of the whole; `mixed` if it is a struct of different types.
-    pub(super) fn finish(self, mixed: bool) -> Result<Bounds, Excess> {
+    /// Returns the total bounds; `mixed` for a struct of different types.
+    pub(super) fn finish(self, mixed: bool) -> Result<ExtentBounds, LayoutExcess> {
         let (lower, mut upper) = (self.lower.unwrap_or(0), self.upper.unwrap_or(0));
-        if !self.set && (mixed || self.rules == Rules::Standard) {
+        if !self.is_explicit && (mixed || self.rules == BoundRules::Standard) {
             let beyond = (upper - lower).rem_euclid(i128::from(self.alignment));
             if beyond > 0 {
                 upper += i128::from(self.alignment) - beyond;
             }
         }
-        Bounds::checked(lower, upper, self.set, self.alignment)
+        ExtentBounds::checked(lower, upper, self.is_explicit, self.alignment)
     }
 }
 
-/// The alignment of a predefined type on the usual 64-bit machines: that of its largest part.
+/// Alignment of a predefined type on common 64-bit machines: that of its largest member.
 pub(super) fn alignment(name: &str, extent_bytes: i64) -> i64 {
     let part = match name {
         "FLOAT_INT" | "SHORT_INT" => 4,

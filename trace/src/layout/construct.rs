@@ -1,145 +1,146 @@
-//! The constructors of types.
+//! Type constructors.
 
-use super::bounds::{alignment, Bounds, Rules, Union};
-use super::pieces::{Excess, Piece, Pieces};
-use crate::types::{Distribution, Order, Type};
+use super::bounds::{alignment, BoundRules, BoundsUnion, ExtentBounds};
+use super::segments::{LayoutExcess, SegmentList, TypeSegment};
+use crate::types::{ArrayOrder, Datatype, Distribution};
 
-/// Pieces that one type may fall into, and twice as many all types together.
-pub const MOST_PIECES: usize = 4 << 20;
+/// Maximum number of segments of one type; all types together may have twice as many.
+pub const MAX_SEGMENTS: usize = 4 << 20;
 
-/// A type that cannot be worked out.
+/// A type whose layout cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("type {number}: {fault}")]
 pub struct TypeError {
-    /// Its number in the dictionary.
+    /// Number in the dictionary.
     pub number: usize,
-    /// What is wrong with it.
+    /// Cause.
     pub fault: TypeFault,
 }
 
-/// What is wrong with a type.
+/// Why the layout of a type cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypeFault {
-    /// It refers to itself or to one behind it.
-    #[error("it is made of type {0}, which does not stand before it")]
-    Forward(u32),
-    /// It is made of one that cannot be worked out.
-    #[error("it is made of type {0}, which cannot be worked out")]
-    Part(u32),
-    /// Its size, its bounds or its places do not fit.
-    #[error("it reaches beyond 63 bits")]
+    /// It refers to itself or to a later type.
+    #[error("it refers to type {0}, which is not defined before it")]
+    ForwardReference(u32),
+    /// The layout of an inner type cannot be computed.
+    #[error("it refers to type {0}, which has no layout")]
+    InnerType(u32),
+    /// Its size, bounds or displacements exceed 63 bits.
+    #[error("it exceeds 63 bits")]
     Overflow,
-    /// It falls into too many pieces.
-    #[error("it falls into more than {MOST_PIECES} pieces, or all types together into twice as many")]
-    TooManyPieces,
-    /// Its arguments do not fit together.
+    /// It has too many segments.
+    #[error("it has more than {MAX_SEGMENTS} segments, or all types together have twice as many")]
+    TooManySegments,
+    /// Its arguments are inconsistent.
     #[error("{0}")]
     Arguments(&'static str),
 }
 
-impl From<Excess> for TypeFault {
-    fn from(excess: Excess) -> Self {
+impl From<LayoutExcess> for TypeFault {
+    fn from(excess: LayoutExcess) -> Self {
         match excess {
-            Excess::Bits => Self::Overflow,
-            Excess::Pieces => Self::TooManyPieces,
+            LayoutExcess::Bits => Self::Overflow,
+            LayoutExcess::Segments => Self::TooManySegments,
         }
     }
 }
 
-/// A type that was worked out.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
-    pub(super) pieces: Pieces,
-    pub(super) bounds: Bounds,
+pub(super) struct TypeLayout {
+    pub(super) segments: SegmentList,
+    pub(super) bounds: ExtentBounds,
 }
 
-type Made = Result<Layout, TypeFault>;
+type LayoutResult = Result<TypeLayout, TypeFault>;
 
-/// Works out all types; `refused` hears of each that cannot be, and may end it.
-pub(super) fn all(
-    types: &[Type],
-    rules: Rules,
+/// Computes all layouts; `refused` receives each error and may stop the computation.
+pub(super) fn build_all(
+    types: &[Datatype],
+    rules: BoundRules,
     mut refused: impl FnMut(TypeError) -> Result<(), TypeError>,
-) -> Result<Vec<Option<Layout>>, TypeError> {
-    let mut done: Vec<Option<Layout>> = Vec::with_capacity(types.len());
-    let mut room = 2 * MOST_PIECES;
+) -> Result<Vec<Option<TypeLayout>>, TypeError> {
+    let mut done: Vec<Option<TypeLayout>> = Vec::with_capacity(types.len());
+    let mut remaining = 2 * MAX_SEGMENTS;
     for (number, of) in types.iter().enumerate() {
-        let work = Work { done: &done, rules, most: room.min(MOST_PIECES) };
-        let layout = match work.make(of) {
+        let work = LayoutBuilder { layouts: &done, rules, max_segments: remaining.min(MAX_SEGMENTS) };
+        let layout = match work.build(of) {
             Ok(layout) => Some(layout),
             Err(fault) => {
                 refused(TypeError { number, fault })?;
                 None
             }
         };
-        room -= layout.as_ref().map_or(0, |layout| layout.pieces.as_slice().len());
+        remaining -= layout.as_ref().map_or(0, |layout| layout.segments.as_slice().len());
         done.push(layout);
     }
     Ok(done)
 }
 
-struct Work<'a> {
-    done: &'a [Option<Layout>],
-    rules: Rules,
-    most: usize,
+struct LayoutBuilder<'a> {
+    layouts: &'a [Option<TypeLayout>],
+    rules: BoundRules,
+    max_segments: usize,
 }
 
-impl Work<'_> {
-    fn inner(&self, number: u32) -> Result<&Layout, TypeFault> {
-        let layout = self.done.get(number as usize).ok_or(TypeFault::Forward(number))?;
-        layout.as_ref().ok_or(TypeFault::Part(number))
+impl LayoutBuilder<'_> {
+    fn inner(&self, number: u32) -> Result<&TypeLayout, TypeFault> {
+        let layout = self.layouts.get(number as usize).ok_or(TypeFault::ForwardReference(number))?;
+        layout.as_ref().ok_or(TypeFault::InnerType(number))
     }
 
-    fn make(&self, of: &Type) -> Made {
+    fn build(&self, of: &Datatype) -> LayoutResult {
         match of {
-            Type::Named { name, size_bytes, extent_bytes } => self.named(name, *size_bytes, *extent_bytes),
-            Type::Contiguous { count, of } => self.vector(*count, 1, self.inner(*of)?.bounds.extent(), *of),
-            Type::Vector { count, block, stride, of } => self.vector(*count, *block, self.scaled(*stride, *of)?, *of),
-            Type::Hvector { count, block, stride_bytes, of } => self.vector(*count, *block, *stride_bytes, *of),
-            Type::Indexed { blocks, displacements, of } => {
-                same_length(blocks.len(), displacements.len())?;
+            Datatype::Named { name, size_bytes, extent_bytes } => self.named(name, *size_bytes, *extent_bytes),
+            Datatype::Contiguous { count, of } => self.vector(*count, 1, self.inner(*of)?.bounds.extent(), *of),
+            Datatype::Vector { count, block, stride, of } => {
+                self.vector(*count, *block, self.scaled(*stride, *of)?, *of)
+            }
+            Datatype::Hvector { count, block, stride_bytes, of } => self.vector(*count, *block, *stride_bytes, *of),
+            Datatype::Indexed { blocks, displacements, of } => {
+                check_same_length(blocks.len(), displacements.len())?;
                 self.blocks(blocks.iter().copied().zip(self.all_scaled(displacements, *of)?), *of)
             }
-            Type::Hindexed { blocks, displacements_bytes, of } => {
-                same_length(blocks.len(), displacements_bytes.len())?;
+            Datatype::Hindexed { blocks, displacements_bytes, of } => {
+                check_same_length(blocks.len(), displacements_bytes.len())?;
                 self.blocks(blocks.iter().copied().zip(displacements_bytes.iter().copied()), *of)
             }
-            Type::IndexedBlock { block, displacements, of } => {
+            Datatype::IndexedBlock { block, displacements, of } => {
                 self.blocks(self.all_scaled(displacements, *of)?.into_iter().map(|at| (*block, at)), *of)
             }
-            Type::HindexedBlock { block, displacements_bytes, of } => {
+            Datatype::HindexedBlock { block, displacements_bytes, of } => {
                 self.blocks(displacements_bytes.iter().map(|at| (*block, *at)), *of)
             }
-            Type::Struct { blocks, displacements_bytes, of } => self.structure(blocks, displacements_bytes, of),
-            Type::Subarray { sizes, subsizes, starts, order, of } => {
+            Datatype::Struct { blocks, displacements_bytes, of } => self.structure(blocks, displacements_bytes, of),
+            Datatype::Subarray { sizes, subsizes, starts, order, of } => {
                 self.subarray([sizes, subsizes, starts], *order, *of)
             }
-            Type::Darray { ranks, rank, sizes, distributions, arguments, grid, order, of } => {
+            Datatype::Darray { ranks, rank, sizes, distributions, arguments, grid, order, of } => {
                 let dimensions = sizes.len();
                 if distributions.len() != dimensions || arguments.len() != dimensions || grid.len() != dimensions {
                     return Err(TypeFault::Arguments("its lists differ in length"));
                 }
                 let place = coordinates(*ranks, *rank, grid)?;
                 let dims = (0..dimensions)
-                    .map(|d| Dimension::new(sizes[d], distributions[d], arguments[d], grid[d], place[d]));
+                    .map(|d| ArrayDimension::new(sizes[d], distributions[d], arguments[d], grid[d], place[d]));
                 self.array(dims.collect::<Result<_, _>>()?, *order, *of)
             }
-            Type::Resized { lower_bound_bytes, extent_bytes, of } => {
+            Datatype::Resized { lower_bound_bytes, extent_bytes, of } => {
                 let inner = self.inner(*of)?;
                 let (lower, extent) = (i128::from(*lower_bound_bytes), i128::from(*extent_bytes));
-                let bounds = Bounds::fixed(lower, lower + extent, inner.bounds.alignment)?;
-                self.layout(self.copy(&inner.pieces)?, bounds)
+                let bounds = ExtentBounds::explicit(lower, lower + extent, inner.bounds.alignment)?;
+                self.layout(self.copy(&inner.segments)?, bounds)
             }
         }
     }
 
-    fn layout(&self, pieces: Pieces, bounds: Bounds) -> Made {
-        Ok(Layout { pieces, bounds })
+    fn layout(&self, pieces: SegmentList, bounds: ExtentBounds) -> LayoutResult {
+        Ok(TypeLayout { segments: pieces, bounds })
     }
 
-    fn copy(&self, pieces: &Pieces) -> Result<Pieces, TypeFault> {
-        if pieces.as_slice().len() > self.most {
-            return Err(TypeFault::TooManyPieces);
+    fn copy(&self, pieces: &SegmentList) -> Result<SegmentList, TypeFault> {
+        if pieces.as_slice().len() > self.max_segments {
+            return Err(TypeFault::TooManySegments);
         }
         Ok(pieces.clone())
     }
@@ -152,26 +153,31 @@ impl Work<'_> {
         elements.iter().map(|at| self.scaled(*at, of)).collect()
     }
 
-    fn named(&self, name: &str, size_bytes: u64, extent_bytes: i64) -> Made {
-        let mut pieces = Pieces::default();
+    fn named(&self, name: &str, size_bytes: u64, extent_bytes: i64) -> LayoutResult {
+        let mut pieces = SegmentList::default();
         if name == "SHORT_INT" && size_bytes == 6 && extent_bytes == 8 {
-            // The only pair with a gap between its parts.
-            pieces.push(0, 2, self.most)?;
-            pieces.push(4, 4, self.most)?;
+            // The only pair with a gap between its members.
+            pieces.push(0, 2, self.max_segments)?;
+            pieces.push(4, 4, self.max_segments)?;
         } else {
-            pieces.push(0, size_bytes, self.most)?;
+            pieces.push(0, size_bytes, self.max_segments)?;
         }
-        let bounds = Bounds { lower: 0, upper: extent_bytes, set: false, alignment: alignment(name, extent_bytes) };
+        let bounds = ExtentBounds {
+            lower: 0,
+            upper: extent_bytes,
+            is_explicit: false,
+            alignment: alignment(name, extent_bytes),
+        };
         self.layout(pieces, bounds)
     }
 
-    fn vector(&self, count: u64, block: u64, stride: i64, of: u32) -> Made {
+    fn vector(&self, count: u64, block: u64, stride: i64, of: u32) -> LayoutResult {
         let inner = self.inner(of)?;
-        let (mut one, mut pieces) = (Pieces::default(), Pieces::default());
-        let mut union = Union::new(self.rules);
-        if inner.pieces.size_bytes() > 0 && count > 0 && block > 0 {
-            one.repeat(inner.pieces.as_slice(), block, inner.bounds.extent(), 0, self.most)?;
-            pieces.repeat(one.as_slice(), count, stride, 0, self.most)?;
+        let (mut one, mut pieces) = (SegmentList::default(), SegmentList::default());
+        let mut union = BoundsUnion::new(self.rules);
+        if inner.segments.size_bytes() > 0 && count > 0 && block > 0 {
+            one.repeat(inner.segments.as_slice(), block, inner.bounds.extent(), 0, self.max_segments)?;
+            pieces.repeat(one.as_slice(), count, stride, 0, self.max_segments)?;
             let last = i64::try_from(count - 1).map_err(|_| TypeFault::Overflow)?;
             for at in [0, i128::from(last) * i128::from(stride)] {
                 union.add(inner.bounds, block, inner.bounds.extent(), at)?;
@@ -180,29 +186,29 @@ impl Work<'_> {
         self.layout(pieces, union.finish(false)?)
     }
 
-    fn blocks(&self, blocks: impl Iterator<Item = (u64, i64)>, of: u32) -> Made {
+    fn blocks(&self, blocks: impl Iterator<Item = (u64, i64)>, of: u32) -> LayoutResult {
         let inner = self.inner(of)?;
-        let (mut pieces, mut union) = (Pieces::default(), Union::new(self.rules));
-        if inner.pieces.size_bytes() > 0 {
+        let (mut pieces, mut union) = (SegmentList::default(), BoundsUnion::new(self.rules));
+        if inner.segments.size_bytes() > 0 {
             for (block, at) in blocks {
-                pieces.repeat(inner.pieces.as_slice(), block, inner.bounds.extent(), at, self.most)?;
+                pieces.repeat(inner.segments.as_slice(), block, inner.bounds.extent(), at, self.max_segments)?;
                 union.add(inner.bounds, block, inner.bounds.extent(), at.into())?;
             }
         }
         self.layout(pieces, union.finish(false)?)
     }
 
-    fn structure(&self, blocks: &[u64], displacements_bytes: &[i64], of: &[u32]) -> Made {
-        same_length(blocks.len(), displacements_bytes.len())?;
-        same_length(blocks.len(), of.len())?;
-        let (mut pieces, mut union) = (Pieces::default(), Union::new(self.rules));
+    fn structure(&self, blocks: &[u64], displacements_bytes: &[i64], of: &[u32]) -> LayoutResult {
+        check_same_length(blocks.len(), displacements_bytes.len())?;
+        check_same_length(blocks.len(), of.len())?;
+        let (mut pieces, mut union) = (SegmentList::default(), BoundsUnion::new(self.rules));
         for ((block, at), of) in blocks.iter().zip(displacements_bytes).zip(of) {
             let inner = self.inner(*of)?;
-            pieces.repeat(inner.pieces.as_slice(), *block, inner.bounds.extent(), *at, self.most)?;
+            pieces.repeat(inner.segments.as_slice(), *block, inner.bounds.extent(), *at, self.max_segments)?;
             union.add(inner.bounds, *block, inner.bounds.extent(), (*at).into())?;
         }
         if pieces.size_bytes() == 0 {
-            union = Union::new(self.rules);
+            union = BoundsUnion::new(self.rules);
         }
         let mut used = of.iter().zip(blocks).filter(|(_, block)| **block > 0).map(|(of, _)| of);
         let first = used.next();
@@ -210,43 +216,43 @@ impl Work<'_> {
         self.layout(pieces, union.finish(mixed)?)
     }
 
-    fn subarray(&self, [sizes, subsizes, starts]: [&[u64]; 3], order: Order, of: u32) -> Made {
-        same_length(sizes.len(), subsizes.len())?;
-        same_length(sizes.len(), starts.len())?;
+    fn subarray(&self, [sizes, subsizes, starts]: [&[u64]; 3], order: ArrayOrder, of: u32) -> LayoutResult {
+        check_same_length(sizes.len(), subsizes.len())?;
+        check_same_length(sizes.len(), starts.len())?;
         let mut dims = Vec::with_capacity(sizes.len());
         for ((size, sub), start) in sizes.iter().zip(subsizes).zip(starts) {
             if start.checked_add(*sub).is_none_or(|end| end > *size) {
-                return Err(TypeFault::Arguments("a part of the array lies outside the array"));
+                return Err(TypeFault::Arguments("the subarray exceeds the array"));
             }
-            dims.push(Dimension { size: *size, block: *sub, start: *start, stride: 0, rounds: 1, last: 0 });
+            dims.push(ArrayDimension { size: *size, block: *sub, start: *start, stride: 0, rounds: 1, last: 0 });
         }
         self.array(dims, order, of)
     }
 
-    /// An array, built from the contiguous dimension on.
-    fn array(&self, mut dims: Vec<Dimension>, order: Order, of: u32) -> Made {
+    /// Builds an array, from the contiguous dimension on.
+    fn array(&self, mut dims: Vec<ArrayDimension>, order: ArrayOrder, of: u32) -> LayoutResult {
         if dims.is_empty() {
-            return Err(TypeFault::Arguments("an array needs a dimension"));
+            return Err(TypeFault::Arguments("an array needs at least one dimension"));
         }
-        if order == Order::C {
+        if order == ArrayOrder::C {
             dims.reverse();
         }
         let inner = self.inner(of)?;
-        let mut pieces = self.copy(&inner.pieces)?;
+        let mut pieces = self.copy(&inner.segments)?;
         let mut extent = inner.bounds.extent();
         for dimension in dims {
-            pieces = dimension.take(pieces.as_slice(), extent, self.most)?;
+            pieces = dimension.apply(pieces.as_slice(), extent, self.max_segments)?;
             let size = i64::try_from(dimension.size).map_err(|_| TypeFault::Overflow)?;
             extent = extent.checked_mul(size).ok_or(TypeFault::Overflow)?;
         }
-        let bounds = Bounds::fixed(0, extent.into(), inner.bounds.alignment)?;
+        let bounds = ExtentBounds::explicit(0, extent.into(), inner.bounds.alignment)?;
         self.layout(pieces, bounds)
     }
 }
 
-/// What of one dimension of an array belongs to the type: `rounds` blocks of `block` elements and one of `last`, from `start` on, `stride` apart.
+/// Share of the type in one array dimension: `rounds` blocks of `block` elements and one of `last`, from `start` on, at distance `stride`.
 #[derive(Clone, Copy, Debug)]
-struct Dimension {
+struct ArrayDimension {
     size: u64,
     start: u64,
     block: u64,
@@ -255,8 +261,8 @@ struct Dimension {
     last: u64,
 }
 
-impl Dimension {
-    /// The part of a process by the definition of cyclic() in MPI-4.0 section 5.1.4.
+impl ArrayDimension {
+    /// Share of a process by the definition of cyclic() in MPI-4.0 section 5.1.4.
     fn new(
         size: u64,
         distribution: Distribution,
@@ -274,7 +280,7 @@ impl Dimension {
             (_, Some(argument)) => argument,
         };
         if block == 0 && size > 0 {
-            return Err(TypeFault::Arguments("a block of an array needs an element"));
+            return Err(TypeFault::Arguments("a block of an array needs at least one element"));
         }
         if distribution == Distribution::Block && block.checked_mul(processes).is_some_and(|covered| covered < size) {
             return Err(TypeFault::Arguments("the blocks of an array do not cover it"));
@@ -302,13 +308,13 @@ impl Dimension {
         }
     }
 
-    fn take(self, element: &[Piece], extent: i64, most: usize) -> Result<Pieces, TypeFault> {
-        let mut pieces = Pieces::default();
+    fn apply(self, element: &[TypeSegment], extent: i64, most: usize) -> Result<SegmentList, TypeFault> {
+        let mut pieces = SegmentList::default();
         if element.is_empty() {
             return Ok(pieces);
         }
         let scaled = |elements: u64| i64::try_from(elements).ok()?.checked_mul(extent);
-        let mut one = Pieces::default();
+        let mut one = SegmentList::default();
         let start = scaled(self.start).ok_or(TypeFault::Overflow)?;
         if self.block > 0 && self.rounds > 0 {
             one.repeat(element, self.block, extent, 0, most)?;
@@ -323,11 +329,11 @@ impl Dimension {
     }
 }
 
-/// Place of a process in the grid: the last dimension counts fastest, in both orders.
+/// Coordinates of a process in the grid: the last dimension varies fastest, in both orders.
 fn coordinates(ranks: u64, rank: u64, grid: &[u64]) -> Result<Vec<u64>, TypeFault> {
     let product = grid.iter().try_fold(1_u64, |product, along| product.checked_mul(*along));
     if product != Some(ranks) || rank >= ranks {
-        return Err(TypeFault::Arguments("its processes do not fill the grid, or its rank is none of them"));
+        return Err(TypeFault::Arguments("its processes do not fill the grid, or its rank is out of range"));
     }
     let mut place = vec![0; grid.len()];
     let mut rest = rank;
@@ -338,7 +344,7 @@ fn coordinates(ranks: u64, rank: u64, grid: &[u64]) -> Result<Vec<u64>, TypeFaul
     Ok(place)
 }
 
-fn same_length(one: usize, other: usize) -> Result<(), TypeFault> {
+fn check_same_length(one: usize, other: usize) -> Result<(), TypeFault> {
     if one == other {
         Ok(())
     } else {

@@ -1,15 +1,15 @@
-//! From the files of the processes to one profile: a common clock, common dictionaries, the order of calls that touch the same bytes,
-//! and the origin of what was read. Streaming: what is in memory does not grow with the calls, but with the parts of files that different
-//! calls touched, up to a limit.
+//! Merges the files of the processes to one profile with a common clock, common dictionaries, the order of calls that touch the same bytes,
+//! and the origin of read data. Streaming: memory does not grow with the calls, but, up to a limit, with the file ranges that different
+//! calls touch.
 
-mod common;
-mod content;
+mod collectives;
+mod contents;
+mod dictionary;
 mod files;
+mod history;
 mod rank;
 mod spool;
 mod sweep;
-mod together;
-mod touched;
 
 use std::fs::Permissions;
 use std::io;
@@ -19,109 +19,107 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::call::Call;
-use crate::head::{End, Head, Process};
-use crate::layout::{Layouts, TypeError};
+use crate::head::{Process, ProfileHead, RecordingStatus};
+use crate::layout::{TypeError, TypeLayouts};
 use crate::raw::{Event, Events, ProcessFile, RawError};
-use crate::text::{is_zstd, Writer};
+use crate::text::{is_zstd, ProfileWriter};
 
-use common::Dictionary;
-use files::Limits;
-use rank::Source;
+use dictionary::CommonDictionary;
+use files::TrackingLimits;
+use rank::CallSource;
 use spool::Spool;
 use sweep::Sweep;
 
-/// How to merge.
+/// Limits of a merge.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Pieces of one file of which the last writer is remembered; with more, the oldest become unknown.
-    pub most_pieces: usize,
-    /// Parts of one file for which the last calls are kept apart; with more, neighbours are joined.
-    pub most_parts: usize,
+pub struct MergeOptions {
+    /// Maximum number of ranges per file with a known last writer; beyond it the oldest become unknown.
+    pub max_written_ranges: usize,
+    /// Maximum number of ranges per file whose last calls are distinguished; beyond it neighbours are joined.
+    pub max_history_ranges: usize,
 }
 
-impl Default for Options {
+impl Default for MergeOptions {
     fn default() -> Self {
-        Self { most_pieces: content::MOST_PIECES, most_parts: touched::MOST_PARTS }
+        Self { max_written_ranges: contents::MAX_WRITTEN_RANGES, max_history_ranges: history::MAX_HISTORY_RANGES }
     }
 }
 
-/// Why nothing was merged.
+/// Why the merge failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// No file of a process is there.
-    #[error("{0}: no file of a process (rank-N.beff) in it; was the program recorded into another directory?")]
-    Nothing(PathBuf),
+    /// There is no file of a process.
+    #[error("{0}: contains no file of a process (rank-N.beff); was the program recorded to another directory?")]
+    NoRecording(PathBuf),
     /// No file of a process can be read.
     #[error(transparent)]
     Unreadable(#[from] RawError),
-    /// Two files are of the same rank, or of programs of another size.
+    /// Two files are of the same rank, or of programs of different size.
     #[error("{0}: {1}; the directory holds more than one recording: merge each in a directory of its own")]
     Mixed(PathBuf, String),
-    /// Something has the name of the profile, perhaps since the merge began.
-    #[error("{0} exists already, and nothing is overwritten; the files of the processes are as they were")]
+    /// The output file exists, possibly since the merge began.
+    #[error("{0} exists already and is not overwritten; the files of the processes are unchanged")]
     Exists(PathBuf),
-    /// The disk does not play along.
-    #[error("{path}: {source}; the files of the processes are as they were")]
+    /// An I/O error occurred.
+    #[error("{path}: {source}; the files of the processes are unchanged")]
     Io {
-        /// What was read or written.
+        /// The file or directory.
         path: PathBuf,
-        /// Why it was not.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// What the profile lacks.
+/// Gaps of the profile.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct MergeReport {
     /// Ranks of the program.
     pub ranks: u32,
-    /// Calls of all.
+    /// Calls of all ranks.
     pub calls: u64,
-    /// Ranks without a file that can be read, and why.
+    /// Ranks without a readable file, with the reason.
     pub missing: Vec<(u32, String)>,
-    /// Ranks whose record does not reach to MPI_Finalize.
-    pub incomplete: Vec<(u32, End)>,
-    /// Types that are too large to be followed: their accesses have no order and no origin.
+    /// Ranks whose recording does not extend to MPI_Finalize.
+    pub incomplete: Vec<(u32, RecordingStatus)>,
+    /// Types that are too large to be resolved: their accesses have no order and no origin.
     pub types: Vec<TypeError>,
-    /// Files of which old origins were given up, with how often.
-    pub forgotten: Vec<(String, u64)>,
-    /// Files of which parts were joined, with how often: calls wait for more than they must.
-    pub joined: Vec<(String, u64)>,
-    /// Reads whose origin is missing, as they ended too long after their begin.
-    pub given_up: u64,
+    /// Files whose old origins were discarded, with the number of times.
+    pub forgotten_origins: Vec<(String, u64)>,
+    /// Files whose ranges were joined, with the number of times: calls have additional dependencies.
+    pub joined_ranges: Vec<(String, u64)>,
+    /// Reads without origin, because they ended too long after their begin.
+    pub abandoned_reads: u64,
 }
 
-impl Report {
-    /// A sentence for each thing that the profile lacks.
+impl MergeReport {
+    /// One sentence per gap of the profile.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let mut all = Vec::new();
         all.extend(self.missing.iter().map(|(rank, why)| format!("rank {rank} is missing: {why}")));
         for (rank, end) in &self.incomplete {
             let what = match end {
-                End::Full => "stops where the disk or the limit was full",
-                End::Aborted => "ends with MPI_Abort",
+                RecordingStatus::LimitReached => "ends where the disk or the size limit was full",
+                RecordingStatus::Aborted => "ends with MPI_Abort",
                 _ => "ends without MPI_Finalize, its last calls may be missing",
             };
-            all.push(format!("the record of rank {rank} {what}"));
+            all.push(format!("the recording of rank {rank} {what}"));
         }
         all.extend(
             self.types
                 .iter()
-                .map(|error| format!("{error}: what is accessed with it is recorded, but has no order and no origin")),
+                .map(|error| format!("{error}: accesses with it are recorded, but without order and origin")),
         );
-        for (path, times) in &self.forgotten {
-            all.push(format!(
-                "{path}: written in more pieces than are followed; old origins were given up {times} times"
-            ));
+        for (path, times) in &self.forgotten_origins {
+            all.push(format!("{path}: written in too many ranges; old origins were discarded {times} times"));
         }
-        for (path, times) in &self.joined {
-            all.push(format!("{path}: accessed in more parts than are followed; neighbours were joined {times} times, and calls wait for more than they must"));
+        for (path, times) in &self.joined_ranges {
+            all.push(format!("{path}: accessed in too many ranges; neighbours were joined {times} times, and calls have additional dependencies"));
         }
-        if self.given_up > 0 {
+        if self.abandoned_reads > 0 {
             all.push(format!(
                 "{} reads ended so long after their begin that their origin is not recorded",
-                self.given_up
+                self.abandoned_reads
             ));
         }
         if self.calls == 0 {
@@ -131,14 +129,14 @@ impl Report {
     }
 }
 
-/// The calls of a process with common numbers and times.
-struct Calls<'a> {
-    dictionary: &'a Dictionary,
+/// Calls of a process with common numbers and times.
+struct ProcessCalls<'a> {
+    dictionary: &'a CommonDictionary,
     process: usize,
     events: Events<'a>,
 }
 
-impl Source for Calls<'_> {
+impl CallSource for ProcessCalls<'_> {
     fn next(&mut self) -> Option<Box<Call>> {
         loop {
             if let Event::Call(mut call) = self.events.next()? {
@@ -148,28 +146,28 @@ impl Source for Calls<'_> {
         }
     }
 
-    fn is_cut(&self) -> bool {
-        matches!(self.events.end(), End::Cut | End::Full)
+    fn is_truncated(&self) -> bool {
+        matches!(self.events.end(), RecordingStatus::Truncated | RecordingStatus::LimitReached)
     }
 }
 
-/// How the name of a profile ends that is not whole yet. Only a merge that was killed leaves one.
+/// Suffix of an incomplete profile. Only a killed merge leaves one.
 pub const UNFINISHED: &str = ".unfinished";
 
-/// Merges the files of the processes in a directory to a profile; one that ends in `.zst` is compressed. A temporary file of the size of
-/// the profile is made beside it. The profile gets its name when it is whole, so that a merge that is killed leaves none (but perhaps a file
-/// that ends in [`UNFINISHED`]). When this fails, nothing is left.
+/// Merges the files of the processes in a directory to a profile, compressed if its name ends in `.zst`. A temporary file of the size of
+/// the profile is created in the same directory. The profile gets its name when it is complete, so that a killed merge leaves none (but
+/// possibly a file that ends in [`UNFINISHED`]). A failed merge leaves nothing.
 ///
 /// # Errors
-/// There is nothing to merge, two recordings are mixed, the name is taken, or the disk does not play along.
-pub fn merge(directory: &Path, out: &Path, options: &Options) -> Result<Report, MergeError> {
+/// There is nothing to merge, two recordings are mixed, the output exists, or an I/O error occurs.
+pub fn merge(directory: &Path, out: &Path, options: &MergeOptions) -> Result<MergeReport, MergeError> {
     if out.symlink_metadata().is_ok() {
         return Err(MergeError::Exists(out.to_owned()));
     }
     let (files, mut report) = open_all(directory)?;
-    let dictionary = Dictionary::read(&files);
+    let dictionary = CommonDictionary::read(&files);
     let library = files.first().map_or("", |file| file.head().library.as_str());
-    let (layouts, refused) = Layouts::what_can_be(dictionary.types(), library);
+    let (layouts, refused) = TypeLayouts::for_library_lenient(dictionary.types(), library);
     report.types = refused;
     let beside = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let io_of = |path: &Path| {
@@ -177,46 +175,48 @@ pub fn merge(directory: &Path, out: &Path, options: &Options) -> Result<Report, 
         move |source| MergeError::Io { path, source }
     };
     let mut spool = Spool::new(beside, files.len()).map_err(io_of(beside))?;
-    let sources = files
-        .iter()
-        .enumerate()
-        .map(|(process, file)| (file.head().rank, Calls { dictionary: &dictionary, process, events: file.events() }));
-    let limits = Limits { parts: options.most_parts.max(2), pieces: options.most_pieces.max(8) };
+    let sources = files.iter().enumerate().map(|(process, file)| {
+        (file.head().rank, ProcessCalls { dictionary: &dictionary, process, events: file.events() })
+    });
+    let limits = TrackingLimits {
+        history_ranges: options.max_history_ranges.max(2),
+        written_ranges: options.max_written_ranges.max(8),
+    };
     let mut sweep = Sweep::new(&dictionary, &layouts, sources.collect(), &mut spool, limits);
     for (rank, _) in &report.missing {
-        sweep.miss(*rank, &dictionary);
+        sweep.mark_missing(*rank, &dictionary);
     }
     sweep.run().map_err(io_of(beside))?;
-    report.given_up = sweep.given_up;
+    report.abandoned_reads = sweep.abandoned_reads;
     let paths = dictionary.files();
     for (file, opened) in sweep.files.iter().zip(&paths) {
-        if file.contents.forgotten > 0 {
-            report.forgotten.push((opened.path.clone(), file.contents.forgotten));
+        if file.contents.forget_count > 0 {
+            report.forgotten_origins.push((opened.path.clone(), file.contents.forget_count));
         }
-        if file.touched.joined > 0 {
-            report.joined.push((opened.path.clone(), file.touched.joined));
+        if file.history.join_count > 0 {
+            report.joined_ranges.push((opened.path.clone(), file.history.join_count));
         }
     }
     drop(sweep);
-    // What was written counts: a process may still have added to its file between the passes.
+    // Written calls count: a process may have appended to its file between the passes.
     let calls: Vec<u64> = (0..files.len()).map(|index| spool.calls(index)).collect();
     report.calls = calls.iter().sum();
-    let head = head_of(&files, &dictionary, &calls, report.ranks);
-    let whole = write(beside, out, &head, &files, &mut spool).map_err(io_of(out))?;
+    let head = profile_head(&files, &dictionary, &calls, report.ranks);
+    let whole = write_profile(beside, out, &head, &files, &mut spool).map_err(io_of(out))?;
     whole.persist_noclobber(out).map_err(|error| match error.error.kind() {
         io::ErrorKind::AlreadyExists => MergeError::Exists(out.to_owned()),
         _ => io_of(out)(error.error),
     })?;
     for (file, end) in files.iter().zip(&dictionary.ends) {
-        if *end != End::Complete {
+        if *end != RecordingStatus::Complete {
             report.incomplete.push((file.head().rank, *end));
         }
     }
     Ok(report)
 }
 
-/// Opens the files of all processes, in the order of their ranks.
-fn open_all(directory: &Path) -> Result<(Vec<ProcessFile>, Report), MergeError> {
+/// Opens the files of all processes, in rank order.
+fn open_all(directory: &Path) -> Result<(Vec<ProcessFile>, MergeReport), MergeError> {
     let io = |source| MergeError::Io { path: directory.to_owned(), source };
     let (mut files, mut bad) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(directory).map_err(io)? {
@@ -230,7 +230,7 @@ fn open_all(directory: &Path) -> Result<(Vec<ProcessFile>, Report), MergeError> 
     }
     files.sort_by_key(|file| file.head().rank);
     let Some(first) = files.first() else {
-        return Err(bad.pop().map_or_else(|| MergeError::Nothing(directory.to_owned()), |(_, error)| error.into()));
+        return Err(bad.pop().map_or_else(|| MergeError::NoRecording(directory.to_owned()), |(_, error)| error.into()));
     };
     let ranks = first.head().ranks;
     for pair in files.windows(2) {
@@ -243,26 +243,26 @@ fn open_all(directory: &Path) -> Result<(Vec<ProcessFile>, Report), MergeError> 
         let what = format!("it is rank {} of {}, others are of {ranks}", other.head().rank, other.head().ranks);
         return Err(MergeError::Mixed(other.path().to_owned(), what));
     }
-    let mut report = Report { ranks, ..Report::default() };
+    let mut report = MergeReport { ranks, ..MergeReport::default() };
     let mut there = files.iter().map(|file| file.head().rank).peekable();
     for rank in 0..ranks {
         if there.next_if_eq(&rank).is_none() {
             let why = bad.iter().find(|(of, _)| *of == Some(rank));
             report
                 .missing
-                .push((rank, why.map_or_else(|| "it left no file".to_owned(), |(_, error)| error.to_string())));
+                .push((rank, why.map_or_else(|| "it has no file".to_owned(), |(_, error)| error.to_string())));
         }
     }
     Ok((files, report))
 }
 
-fn head_of(files: &[ProcessFile], dictionary: &Dictionary, calls: &[u64], ranks: u32) -> Head {
-    let mut head = Head {
+fn profile_head(files: &[ProcessFile], dictionary: &CommonDictionary, calls: &[u64], ranks: u32) -> ProfileHead {
+    let mut head = ProfileHead {
         types: dictionary.types().to_vec(),
         comms: dictionary.comms().to_vec(),
         infos: dictionary.infos().to_vec(),
         files: dictionary.files(),
-        ..Head::default()
+        ..ProfileHead::default()
     };
     if let Some(first) = files.first().map(ProcessFile::head) {
         head.library.clone_from(&first.library);
@@ -270,8 +270,14 @@ fn head_of(files: &[ProcessFile], dictionary: &Dictionary, calls: &[u64], ranks:
         head.started_unix_ns = first.started_unix_ns;
         head.cost_ns = first.cost_ns;
     }
-    let unknown =
-        Process { host: String::new(), pid: 0, clock_offset_ns: [0; 2], end: End::Cut, calls: 0, storage_bytes: None };
+    let unknown = Process {
+        host: String::new(),
+        pid: 0,
+        clock_offset_ns: [0; 2],
+        end: RecordingStatus::Truncated,
+        calls: 0,
+        storage_bytes: None,
+    };
     head.processes = vec![unknown; ranks as usize];
     for (index, file) in files.iter().enumerate() {
         let raw = file.head();
@@ -289,20 +295,20 @@ fn head_of(files: &[ProcessFile], dictionary: &Dictionary, calls: &[u64], ranks:
     head
 }
 
-/// The whole profile in a file beside `out`, which goes away unless it gets a name.
-fn write(
+/// Writes the profile to a file in directory `beside`, which is removed unless it gets a name.
+fn write_profile(
     beside: &Path,
     out: &Path,
-    head: &Head,
+    head: &ProfileHead,
     files: &[ProcessFile],
     spool: &mut Spool,
 ) -> io::Result<NamedTempFile> {
     let mut prefix = out.file_name().unwrap_or_default().to_owned();
     prefix.push(".");
     let mut named = tempfile::Builder::new();
-    // The mask of the process takes from these, as from those of any new file.
+    // The umask applies, as to any new file.
     named.prefix(&prefix).suffix(UNFINISHED).permissions(Permissions::from_mode(0o666));
-    let mut writer = Writer::new(named.tempfile_in(beside)?, is_zstd(out));
+    let mut writer = ProfileWriter::new(named.tempfile_in(beside)?, is_zstd(out));
     writer.head(head)?;
     for (index, file) in files.iter().enumerate() {
         writer.begin_calls(file.head().rank, spool.calls(index))?;

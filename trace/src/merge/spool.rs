@@ -1,4 +1,4 @@
-//! The calls of all ranks as text, in one temporary file until the head is known: chunks, one behind the other.
+//! Calls of all ranks as text in one temporary file until the head is known, as a sequence of chunks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -9,27 +9,27 @@ use crate::call::Call;
 use crate::text::write_call;
 
 #[derive(Debug, Default)]
-struct Lines {
+struct SpooledLines {
     chunks: Vec<(u64, u32)>,
     buffer: Vec<u8>,
     calls: u64,
 }
 
-/// The file, and what of it belongs to whom.
+/// The temporary file and its allocation to ranks.
 #[derive(Debug)]
 pub(super) struct Spool {
     file: File,
     used: u64,
     chunk_bytes: usize,
-    ranks: Vec<Lines>,
+    ranks: Vec<SpooledLines>,
 }
 
 impl Spool {
-    /// Makes the file in a directory; it goes away by itself.
+    /// Creates the file in a directory; it is removed automatically.
     pub(super) fn new(directory: &Path, ranks: usize) -> io::Result<Self> {
         let chunk_bytes = ((64 << 20) / ranks.max(1)).clamp(4 << 10, 256 << 10);
         let mut all = Vec::new();
-        all.resize_with(ranks, Lines::default);
+        all.resize_with(ranks, SpooledLines::default);
         Ok(Self { file: tempfile::tempfile_in(directory)?, used: 0, chunk_bytes, ranks: all })
     }
 
@@ -54,38 +54,36 @@ impl Spool {
         Ok(())
     }
 
-    /// Calls of a rank.
     pub(super) fn calls(&self, index: usize) -> u64 {
         self.ranks[index].calls
     }
 
-    /// All lines of a rank.
     pub(super) fn lines(&mut self, index: usize) -> io::Result<impl Read + '_> {
         self.flush(index)?;
-        Ok(Back { file: &self.file, chunks: self.ranks[index].chunks.iter(), at: 0, left: 0 })
+        Ok(SpoolReader { file: &self.file, chunks: self.ranks[index].chunks.iter(), offset: 0, remaining_bytes: 0 })
     }
 }
 
-struct Back<'a> {
+struct SpoolReader<'a> {
     file: &'a File,
     chunks: std::slice::Iter<'a, (u64, u32)>,
-    at: u64,
-    left: usize,
+    offset: u64,
+    remaining_bytes: usize,
 }
 
-impl Read for Back<'_> {
+impl Read for SpoolReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
+        if self.remaining_bytes == 0 {
             let Some((at, bytes)) = self.chunks.next() else { return Ok(0) };
-            (self.at, self.left) = (*at, *bytes as usize);
+            (self.offset, self.remaining_bytes) = (*at, *bytes as usize);
         }
-        let room = into.len().min(self.left);
-        let read = self.file.read_at(&mut into[..room], self.at)?;
-        if read == 0 && room > 0 {
+        let max_bytes = into.len().min(self.remaining_bytes);
+        let read = self.file.read_at(&mut into[..max_bytes], self.offset)?;
+        if read == 0 && max_bytes > 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.at += read as u64;
-        self.left -= read;
+        self.offset += read as u64;
+        self.remaining_bytes -= read;
         Ok(read)
     }
 }

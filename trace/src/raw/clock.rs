@@ -1,25 +1,25 @@
-//! From ticks to ns of CLOCK_MONOTONIC.
+//! Conversion of ticks to ns of CLOCK_MONOTONIC.
 
-/// A tick and the time at which it was.
+/// A tick and its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
-    /// Ticks of the clock of the recording.
+pub struct ClockSample {
+    /// Ticks of the recording clock.
     pub tick: u64,
     /// CLOCK_MONOTONIC in ns.
     pub ns: u64,
 }
 
-/// A straight line through two moments.
+/// Linear conversion through two clock samples.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    from: Moment,
+pub struct TickConversion {
+    from: ClockSample,
     ns_per_tick: f64,
 }
 
-impl Clock {
-    /// Through two moments, as far apart as can be. Equal ones, or a clock that runs backwards: a tick is taken as 1 ns.
+impl TickConversion {
+    /// Through two samples, as far apart as possible. If they are equal or run backwards, a tick counts as 1 ns.
     #[must_use]
-    pub fn new(from: Moment, to: Moment) -> Self {
+    pub fn new(from: ClockSample, to: ClockSample) -> Self {
         let ns_per_tick = match (to.tick.checked_sub(from.tick), to.ns.checked_sub(from.ns)) {
             (Some(ticks), Some(ns)) if ticks > 0 && ns > 0 => ns as f64 / ticks as f64,
             _ => 1.0,
@@ -27,7 +27,7 @@ impl Clock {
         Self { from, ns_per_tick }
     }
 
-    /// The time of a tick, in ns.
+    /// Time of a tick in ns.
     #[must_use]
     pub fn ns(&self, tick: u64) -> u64 {
         if tick >= self.from.tick {

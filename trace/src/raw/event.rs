@@ -1,28 +1,28 @@
-//! Events that do not fit a compact record. Times are ticks here.
+//! Encoding of events that do not fit a compact record. Times are ticks.
 
-use super::code::{put, put_list, put_signed, put_signed_list, put_text, Bytes};
+use super::varint::{put, put_list, put_signed, put_signed_list, put_text, VarintReader};
 use super::Event;
 use crate::call::{Call, Completion};
 use crate::function::Function;
 use crate::names::{Amode, ErrorClass, Whence};
-use crate::types::{Distribution, Order, Type};
+use crate::types::{ArrayOrder, Datatype, Distribution};
 
-/// Appends a datatype: an event of its own, at this tick.
-pub fn put_type(out: &mut Vec<u8>, tick: u64, id: u32, datatype: &Type) {
-    begin(out, 1, tick, id);
+/// Appends a datatype as an event at this tick.
+pub fn put_type(out: &mut Vec<u8>, tick: u64, id: u32, datatype: &Datatype) {
+    put_header(out, 1, tick, id);
     put_datatype(out, datatype);
 }
 
 /// Appends a communicator.
 pub fn put_comm(out: &mut Vec<u8>, tick: u64, id: u32, ranks: &[u32]) {
-    begin(out, 2, tick, id);
+    put_header(out, 2, tick, id);
     put(out, ranks.len() as u64);
     ranks.iter().for_each(|rank| put(out, u64::from(*rank)));
 }
 
 /// Appends hints.
 pub fn put_info(out: &mut Vec<u8>, tick: u64, id: u32, pairs: &[(String, String)]) {
-    begin(out, 3, tick, id);
+    put_header(out, 3, tick, id);
     put(out, pairs.len() as u64);
     for (key, value) in pairs {
         put_text(out, key);
@@ -30,32 +30,32 @@ pub fn put_info(out: &mut Vec<u8>, tick: u64, id: u32, pairs: &[(String, String)
     }
 }
 
-/// Appends the kind of file system of a file.
+/// Appends the file-system type of a file.
 pub fn put_storage(out: &mut Vec<u8>, tick: u64, id: u32, path: &str, fs_type: &str) {
-    begin(out, 5, tick, id);
+    put_header(out, 5, tick, id);
     put_text(out, path);
     put_text(out, fs_type);
 }
 
-/// Appends a file that was gone before the opening at this tick.
-pub fn put_gone(out: &mut Vec<u8>, tick: u64, path: &str) {
-    begin(out, 6, tick, 0);
+/// Appends a file that was missing before the opening at this tick.
+pub fn put_removed(out: &mut Vec<u8>, tick: u64, path: &str) {
+    put_header(out, 6, tick, 0);
     put_text(out, path);
 }
 
-fn begin(out: &mut Vec<u8>, kind: u8, tick: u64, id: u32) {
+fn put_header(out: &mut Vec<u8>, kind: u8, tick: u64, id: u32) {
     out.push(kind);
     put(out, tick);
     put(out, u64::from(id));
 }
 
-/// Appends a call; its times are ticks. `after`, `from` and `file` are not of raw files and left out.
+/// Appends a call; its times are ticks. Fields that only the text has are omitted.
 pub fn put_call(out: &mut Vec<u8>, call: &Call) {
     out.push(4);
     put(out, call.begin_ns);
     put(out, call.end_ns.saturating_sub(call.begin_ns));
     out.push(call.function as u8);
-    out.push(u8::from(call.large));
+    out.push(u8::from(call.large_count));
     put(out, u64::from(call.thread));
     let at = out.len();
     out.extend_from_slice(&[0; 3]);
@@ -103,35 +103,35 @@ pub fn put_call(out: &mut Vec<u8>, call: &Call) {
     }
 }
 
-/// An event and its tick; None if the bytes are none. Times of calls are ticks.
+/// Decodes an event and its tick; None if the bytes are invalid. Times of calls are ticks.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Option<(u64, Event)> {
-    let mut from = Bytes(bytes);
+    let mut from = VarintReader(bytes);
     let kind = from.byte()?;
     let tick = from.number()?;
     let event = match kind {
         1 => Event::Type { id: from.number32()?, datatype: datatype(&mut from)? },
-        2 => Event::Comm { id: from.number32()?, ranks: from.many(Bytes::number32)? },
-        3 => Event::Info { id: from.number32()?, pairs: from.many(|from| Some((from.text()?, from.text()?)))? },
+        2 => Event::Comm { id: from.number32()?, ranks: from.sequence(VarintReader::number32)? },
+        3 => Event::Info { id: from.number32()?, pairs: from.sequence(|from| Some((from.text()?, from.text()?)))? },
         4 => Event::Call(Box::new(call(&mut from, tick)?)),
         5 => Event::Storage { id: from.number32()?, path: from.text()?, fs_type: from.text()? },
         6 => {
             from.number32()?;
-            Event::Gone { path: from.text()? }
+            Event::Removed { path: from.text()? }
         }
         _ => return None,
     };
-    from.all((tick, event))
+    from.finish((tick, event))
 }
 
 fn error(number: u64) -> Option<ErrorClass> {
     ErrorClass::from_number(u8::try_from(number).ok()?)
 }
 
-fn call(from: &mut Bytes<'_>, tick: u64) -> Option<Call> {
+fn call(from: &mut VarintReader<'_>, tick: u64) -> Option<Call> {
     let end = tick.checked_add(from.number()?)?;
     let mut call = Call::new(Function::from_number(from.byte()?)?, tick, end);
-    call.large = from.byte()? == 1 && call.function.has_large_twin();
+    call.large_count = from.byte()? == 1 && call.function.has_large_count_variant();
     call.thread = from.number32()?;
     let mask = u32::from_le_bytes([from.byte()?, from.byte()?, from.byte()?, 0]);
     let signed = |value: u64| (value >> 1) as i64 ^ -((value & 1) as i64);
@@ -168,7 +168,7 @@ fn call(from: &mut Bytes<'_>, tick: u64) -> Option<Call> {
         }
     }
     call.requests = from.list()?;
-    call.completions = from.many(|from| {
+    call.completions = from.sequence(|from| {
         let request = from.number()?;
         let bytes = from.number()?.checked_sub(1);
         let error = match from.number()? {
@@ -180,54 +180,55 @@ fn call(from: &mut Bytes<'_>, tick: u64) -> Option<Call> {
     Some(call)
 }
 
-/// Appends a datatype without time or number: equal types have equal bytes.
-pub fn put_datatype(out: &mut Vec<u8>, datatype: &Type) {
+/// Appends a datatype without time or number, so that equal types have equal bytes.
+pub fn put_datatype(out: &mut Vec<u8>, datatype: &Datatype) {
     let kind = |out: &mut Vec<u8>, kind: u8, of: u32| {
         out.push(kind);
         put(out, u64::from(of));
     };
     match datatype {
-        Type::Named { name, size_bytes, extent_bytes } => {
+        Datatype::Named { name, size_bytes, extent_bytes } => {
             kind(out, 0, 0);
             put_text(out, name);
             put(out, *size_bytes);
             put_signed(out, *extent_bytes);
         }
-        Type::Contiguous { count, of } => {
+        Datatype::Contiguous { count, of } => {
             kind(out, 1, *of);
             put(out, *count);
         }
-        Type::Vector { count, block, stride, of } | Type::Hvector { count, block, stride_bytes: stride, of } => {
-            kind(out, if matches!(datatype, Type::Vector { .. }) { 2 } else { 3 }, *of);
+        Datatype::Vector { count, block, stride, of }
+        | Datatype::Hvector { count, block, stride_bytes: stride, of } => {
+            kind(out, if matches!(datatype, Datatype::Vector { .. }) { 2 } else { 3 }, *of);
             put(out, *count);
             put(out, *block);
             put_signed(out, *stride);
         }
-        Type::Indexed { blocks, displacements, of }
-        | Type::Hindexed { blocks, displacements_bytes: displacements, of } => {
-            kind(out, if matches!(datatype, Type::Indexed { .. }) { 4 } else { 5 }, *of);
+        Datatype::Indexed { blocks, displacements, of }
+        | Datatype::Hindexed { blocks, displacements_bytes: displacements, of } => {
+            kind(out, if matches!(datatype, Datatype::Indexed { .. }) { 4 } else { 5 }, *of);
             put_list(out, blocks);
             put_signed_list(out, displacements);
         }
-        Type::IndexedBlock { block, displacements, of }
-        | Type::HindexedBlock { block, displacements_bytes: displacements, of } => {
-            kind(out, if matches!(datatype, Type::IndexedBlock { .. }) { 6 } else { 7 }, *of);
+        Datatype::IndexedBlock { block, displacements, of }
+        | Datatype::HindexedBlock { block, displacements_bytes: displacements, of } => {
+            kind(out, if matches!(datatype, Datatype::IndexedBlock { .. }) { 6 } else { 7 }, *of);
             put(out, *block);
             put_signed_list(out, displacements);
         }
-        Type::Struct { blocks, displacements_bytes, of } => {
+        Datatype::Struct { blocks, displacements_bytes, of } => {
             kind(out, 8, 0);
             put_list(out, blocks);
             put_signed_list(out, displacements_bytes);
             put(out, of.len() as u64);
             of.iter().for_each(|id| put(out, u64::from(*id)));
         }
-        Type::Subarray { sizes, subsizes, starts, order, of } => {
+        Datatype::Subarray { sizes, subsizes, starts, order, of } => {
             kind(out, 9, *of);
             [sizes, subsizes, starts].into_iter().for_each(|list| put_list(out, list));
             out.push(*order as u8);
         }
-        Type::Darray { ranks, rank, sizes, distributions, arguments, grid, order, of } => {
+        Datatype::Darray { ranks, rank, sizes, distributions, arguments, grid, order, of } => {
             kind(out, 10, *of);
             put(out, *ranks);
             put(out, *rank);
@@ -238,7 +239,7 @@ pub fn put_datatype(out: &mut Vec<u8>, datatype: &Type) {
             arguments.iter().for_each(|one| put(out, one.map_or(0, |value| value.saturating_add(1))));
             out.push(*order as u8);
         }
-        Type::Resized { lower_bound_bytes, extent_bytes, of } => {
+        Datatype::Resized { lower_bound_bytes, extent_bytes, of } => {
             kind(out, 11, *of);
             put_signed(out, *lower_bound_bytes);
             put_signed(out, *extent_bytes);
@@ -246,49 +247,49 @@ pub fn put_datatype(out: &mut Vec<u8>, datatype: &Type) {
     }
 }
 
-fn order(from: &mut Bytes<'_>) -> Option<Order> {
-    [Order::C, Order::Fortran].get(usize::from(from.byte()?)).copied()
+fn order(from: &mut VarintReader<'_>) -> Option<ArrayOrder> {
+    [ArrayOrder::C, ArrayOrder::Fortran].get(usize::from(from.byte()?)).copied()
 }
 
-fn distribution(from: &mut Bytes<'_>) -> Option<Distribution> {
+fn distribution(from: &mut VarintReader<'_>) -> Option<Distribution> {
     [Distribution::None, Distribution::Block, Distribution::Cyclic].get(usize::from(from.byte()?)).copied()
 }
 
-fn datatype(from: &mut Bytes<'_>) -> Option<Type> {
+fn datatype(from: &mut VarintReader<'_>) -> Option<Datatype> {
     let kind = from.byte()?;
     let of = from.number32()?;
     Some(match kind {
-        0 => Type::Named { name: from.text()?, size_bytes: from.number()?, extent_bytes: from.signed()? },
-        1 => Type::Contiguous { count: from.number()?, of },
-        2 => Type::Vector { count: from.number()?, block: from.number()?, stride: from.signed()?, of },
-        3 => Type::Hvector { count: from.number()?, block: from.number()?, stride_bytes: from.signed()?, of },
-        4 => Type::Indexed { blocks: from.list()?, displacements: from.signed_list()?, of },
-        5 => Type::Hindexed { blocks: from.list()?, displacements_bytes: from.signed_list()?, of },
-        6 => Type::IndexedBlock { block: from.number()?, displacements: from.signed_list()?, of },
-        7 => Type::HindexedBlock { block: from.number()?, displacements_bytes: from.signed_list()?, of },
-        8 => Type::Struct {
+        0 => Datatype::Named { name: from.text()?, size_bytes: from.number()?, extent_bytes: from.signed()? },
+        1 => Datatype::Contiguous { count: from.number()?, of },
+        2 => Datatype::Vector { count: from.number()?, block: from.number()?, stride: from.signed()?, of },
+        3 => Datatype::Hvector { count: from.number()?, block: from.number()?, stride_bytes: from.signed()?, of },
+        4 => Datatype::Indexed { blocks: from.list()?, displacements: from.signed_list()?, of },
+        5 => Datatype::Hindexed { blocks: from.list()?, displacements_bytes: from.signed_list()?, of },
+        6 => Datatype::IndexedBlock { block: from.number()?, displacements: from.signed_list()?, of },
+        7 => Datatype::HindexedBlock { block: from.number()?, displacements_bytes: from.signed_list()?, of },
+        8 => Datatype::Struct {
             blocks: from.list()?,
             displacements_bytes: from.signed_list()?,
-            of: from.many(Bytes::number32)?,
+            of: from.sequence(VarintReader::number32)?,
         },
-        9 => Type::Subarray {
+        9 => Datatype::Subarray {
             sizes: from.list()?,
             subsizes: from.list()?,
             starts: from.list()?,
             order: order(from)?,
             of,
         },
-        10 => Type::Darray {
+        10 => Datatype::Darray {
             ranks: from.number()?,
             rank: from.number()?,
             sizes: from.list()?,
             grid: from.list()?,
-            distributions: from.many(distribution)?,
-            arguments: from.many(|from| from.number().map(|value| value.checked_sub(1)))?,
+            distributions: from.sequence(distribution)?,
+            arguments: from.sequence(|from| from.number().map(|value| value.checked_sub(1)))?,
             order: order(from)?,
             of,
         },
-        11 => Type::Resized { lower_bound_bytes: from.signed()?, extent_bytes: from.signed()?, of },
+        11 => Datatype::Resized { lower_bound_bytes: from.signed()?, extent_bytes: from.signed()?, of },
         _ => return None,
     })
 }

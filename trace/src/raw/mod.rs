@@ -1,112 +1,112 @@
-//! The file of one process: written by the profiler while the program runs, read once to be merged.
+//! File of one process, written by the profiler while the program runs and read by the merge.
 //!
-//! It is a row of blocks of [`BLOCK_BYTES`]. The first is the head, written when MPI begins and again when it ends. Every other one holds
-//! records of one *lane*: the buffer of one thread, or of several that lived one behind the other. The block that a lane fills at the
-//! moment is part of the file too (*live*, mapped into memory), so that nothing is lost with the process; when it is full, a copy with
-//! a checksum is appended. Times are ticks of a clock that [`Clock`] turns into ns. Integers are little endian.
+//! It is a sequence of blocks of [`BLOCK_BYTES`]. The first is the head, written at MPI initialization and again at finalization. All
+//! others hold records of one *lane*: the buffer of one thread, or of several threads in succession. The block that a lane currently fills
+//! is part of the file too (*live*, mapped into memory), so that no record is lost with the process; when it is full, a copy with a
+//! checksum is appended. Times are ticks of a clock that [`TickConversion`] converts to ns. Integers are little endian.
 //!
-//! A record is compact ([`record`]: 16 or 32 bytes, almost every call; 8 more where the memory is another than before) or an event cut into parts ([`event`]: dictionaries, rare calls).
+//! A record is compact ([`record`]: 16 or 32 bytes, almost every call; 8 more if the buffer address changes) or an event split into parts
+//! ([`event`]: dictionaries, rare calls).
 
 pub mod block;
 pub mod clock;
-mod code;
 pub mod event;
 pub mod head;
 mod lane;
 mod reader;
 pub mod record;
+mod varint;
 
 use std::path::PathBuf;
 
 use crate::call::Call;
-use crate::types::Type;
+use crate::types::Datatype;
 
-pub use clock::Clock;
-pub use head::ProcessHead;
+pub use clock::TickConversion;
+pub use head::ProcessHeader;
 pub use reader::{Events, ProcessFile};
 
-/// Version of the format. 2: [`Event::Storage`]. 3: [`Call::unchanged_ns`]. 4: [`Event::Gone`].
+/// Version of the format. 2: [`Event::Storage`]. 3: [`Call::unchanged_ns`]. 4: [`Event::Removed`].
 pub const VERSION: u32 = 4;
 
 /// Size of a block in bytes.
 pub const BLOCK_BYTES: usize = 1 << 16;
 
-/// Most lanes of a process.
-pub const LANES: usize = 256;
+/// Maximum number of lanes of a process.
+pub const MAX_LANES: usize = 256;
 
-/// Most bytes of an event. What would be larger is not recorded.
-pub const EVENT_BYTES: usize = 1 << 28;
+/// Maximum bytes of an event. Larger ones are not recorded.
+pub const MAX_EVENT_BYTES: usize = 1 << 28;
 
-/// What a process did, in the order of begin. Numbers count within the process. A dictionary event comes before the first call that
-/// uses it.
+/// Recorded event, in the order of begin. Numbers count within the process. A dictionary event precedes the first call that uses it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A datatype. The types it is made of came before.
+    /// Datatype. Its inner types come before it.
     Type {
-        /// Its number.
+        /// Number of the type.
         id: u32,
-        /// What it is.
-        datatype: Type,
+        /// The type.
+        datatype: Datatype,
     },
-    /// A communicator.
+    /// Communicator.
     Comm {
-        /// Its number.
+        /// Number of the communicator.
         id: u32,
-        /// World ranks in its order. An empty list: they could not be found out.
+        /// World ranks in its order; empty if they could not be determined.
         ranks: Vec<u32>,
     },
     /// Hints.
     Info {
-        /// Their number.
+        /// Number of the info.
         id: u32,
         /// Keys and values.
         pairs: Vec<(String, String)>,
     },
-    /// Where a file is kept.
+    /// File system of a file.
     Storage {
-        /// Its number.
+        /// Number of the file.
         id: u32,
-        /// The file, by the name it was opened with, without the driver of ROMIO.
+        /// Name at the opening, without the prefix of a ROMIO driver.
         path: String,
-        /// Kind of file system that the process saw it on, as in proc_pid_mountinfo(5).
+        /// File-system type as in proc_pid_mountinfo(5).
         fs_type: String,
     },
-    /// A file that the process had closed, and that was gone before the next opening.
-    Gone {
-        /// The file, by the name it was opened with, without the driver of ROMIO.
+    /// A file that the process had closed, and that no longer existed at the next opening.
+    Removed {
+        /// Name at the opening, without the prefix of a ROMIO driver.
         path: String,
     },
-    /// A call. Times are those of CLOCK_MONOTONIC of the host, in ns.
+    /// A call. Times are of the host's CLOCK_MONOTONIC, in ns.
     Call(Box<Call>),
 }
 
-/// Why the file of a process cannot be read. Damage behind the head is no error: the file is [`crate::End::Cut`] there.
+/// Why the file of a process cannot be read. Damage after the head is no error: the file ends there as [`crate::RecordingStatus::Truncated`].
 #[derive(Debug, thiserror::Error)]
 pub enum RawError {
     /// Opening or reading failed.
     #[error("{path}: cannot read: {source}")]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: std::io::Error,
     },
-    /// Not a file of the profiler, or its first block is damaged.
+    /// Not a file of the profiler, or the first block is damaged.
     #[error(
         "{path}: {why}; without its head nothing of this process can be read: record again, or merge without this file"
     )]
     Head {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         why: &'static str,
     },
     /// Written by a newer profiler.
     #[error("{path}: format {found}, but this program reads up to {VERSION}: merge with the version that recorded it")]
     Version {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The version it says.
+        /// Version in the file.
         found: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! Reads the file of a process: first which blocks are whole, then their events, woven in the order of begin.
+//! Reads the file of a process: first which blocks are valid, then their events, merged in the order of begin.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,19 +6,19 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::block::{BlockHead, Kind, HEAD_BYTES};
-use super::clock::{Clock, Moment};
-use super::lane::{Next, Reading};
-use super::{Event, ProcessHead, RawError, BLOCK_BYTES, LANES, VERSION};
-use crate::head::End;
+use super::block::{BlockHeader, BlockKind, HEADER_BYTES};
+use super::clock::{ClockSample, TickConversion};
+use super::lane::{BlockReader, NextEvent};
+use super::{Event, ProcessHeader, RawError, BLOCK_BYTES, MAX_LANES, VERSION};
+use crate::head::RecordingStatus;
 
-/// The file of a process, checked: damaged blocks and all behind them are left out.
+/// File of a process with verified blocks; damaged blocks and all later ones of their lane are ignored.
 #[derive(Debug)]
 pub struct ProcessFile {
     path: PathBuf,
     file: File,
-    head: ProcessHead,
-    clock: Clock,
+    head: ProcessHeader,
+    clock: TickConversion,
     /// Numbers of the blocks of each lane, in their order.
     lanes: Vec<Vec<u32>>,
 }
@@ -37,32 +37,31 @@ fn read_block(file: &File, number: u64, block: &mut [u8]) -> std::io::Result<usi
     Ok(filled)
 }
 
-/// Which blocks there are.
 #[derive(Default)]
-struct Found {
-    /// By lane and sequence: block and whether it is closed.
+struct BlockIndex {
+    /// By lane and sequence: block number and whether it is closed.
     blocks: BTreeMap<u32, BTreeMap<u32, (u32, bool)>>,
     damaged: bool,
-    last: Moment,
+    last: ClockSample,
 }
 
-impl Found {
-    fn add(&mut self, number: u32, head: &BlockHead) {
-        if self.blocks.len() == LANES && !self.blocks.contains_key(&head.lane) {
+impl BlockIndex {
+    fn insert(&mut self, number: u32, head: &BlockHeader) {
+        if self.blocks.len() == MAX_LANES && !self.blocks.contains_key(&head.lane) {
             self.damaged = true;
             return;
         }
-        let closed = head.kind == Kind::Closed;
+        let closed = head.kind == BlockKind::Closed;
         let place = self.blocks.entry(head.lane).or_default().entry(head.sequence).or_insert((number, closed));
         if closed && !place.1 {
             *place = (number, true);
         }
-        if head.moment.tick > self.last.tick && head.moment.ns > self.last.ns {
-            self.last = head.moment;
+        if head.clock_sample.tick > self.last.tick && head.clock_sample.ns > self.last.ns {
+            self.last = head.clock_sample;
         }
     }
 
-    /// The blocks of each lane up to the first that is missing. A live block is always the last.
+    /// Blocks of each lane up to the first missing one. A live block is always the last.
     fn lanes(&mut self) -> Vec<Vec<u32>> {
         let mut lanes = Vec::new();
         for blocks in self.blocks.values() {
@@ -82,10 +81,10 @@ impl Found {
 }
 
 impl ProcessFile {
-    /// Opens the file of a process and checks its blocks.
+    /// Opens the file of a process and verifies its blocks.
     ///
     /// # Errors
-    /// It cannot be read, its head is damaged, or it is of a newer version.
+    /// It cannot be read, its head is damaged, or it has a newer version.
     pub fn open(path: &Path) -> Result<Self, RawError> {
         let io = |source| RawError::Io { path: path.to_owned(), source };
         let wrong = |why| RawError::Head { path: path.to_owned(), why };
@@ -93,54 +92,56 @@ impl ProcessFile {
         let length = file.metadata().map_err(io)?.len();
         let mut block = vec![0; BLOCK_BYTES];
         let filled = read_block(&file, 0, &mut block).map_err(io)?;
-        let first = BlockHead::read(&block[..filled]).filter(|head| head.kind == Kind::Head);
-        let first = first.ok_or_else(|| wrong("not the record of a process, or its first block is damaged"))?;
+        let first = BlockHeader::read(&block[..filled]).filter(|head| head.kind == BlockKind::Head);
+        let first = first.ok_or_else(|| wrong("not the recording of a process, or its first block is damaged"))?;
         if first.sequence > VERSION {
             return Err(RawError::Version { path: path.to_owned(), found: first.sequence });
         }
-        let head = ProcessHead::read(first.records(&block)).ok_or_else(|| wrong("its head makes no sense"))?;
-        let mut found = Found { last: head.moments[1], ..Found::default() };
-        let blocks = u32::try_from(length.div_ceil(BLOCK_BYTES as u64)).map_err(|_| wrong("too large for a record"))?;
+        let head = ProcessHeader::read(first.records(&block)).ok_or_else(|| wrong("its head is invalid"))?;
+        let mut found = BlockIndex { last: head.clock_samples[1], ..BlockIndex::default() };
+        let blocks =
+            u32::try_from(length.div_ceil(BLOCK_BYTES as u64)).map_err(|_| wrong("too large for a recording"))?;
         for number in 1..blocks {
             let filled = read_block(&file, u64::from(number), &mut block).map_err(io)?;
-            match BlockHead::read(&block[..filled]) {
-                Some(head) if head.kind != Kind::Head => found.add(number, &head),
-                // What a thread reserved and did not come to write, or not wholly.
-                None if block[..filled.min(HEAD_BYTES)].iter().all(|byte| *byte == 0) && head.end != End::Complete => {}
+            match BlockHeader::read(&block[..filled]) {
+                Some(head) if head.kind != BlockKind::Head => found.insert(number, &head),
+                // Block that a thread reserved and did not write, or not completely.
+                None if block[..filled.min(HEADER_BYTES)].iter().all(|byte| *byte == 0)
+                    && head.end != RecordingStatus::Complete => {}
                 _ => found.damaged = true,
             }
         }
         let lanes = found.lanes();
         let mut head = head;
         if found.damaged {
-            head.end = End::Cut;
+            head.end = RecordingStatus::Truncated;
         }
-        let clock = Clock::new(head.moments[0], found.last);
+        let clock = TickConversion::new(head.clock_samples[0], found.last);
         Ok(Self { path: path.to_owned(), file, head, clock, lanes })
     }
 
-    /// What the file says about the process. `end` is Cut if blocks are damaged or missing.
+    /// Head of the file. `end` is Cut if blocks are damaged or missing.
     #[must_use]
-    pub fn head(&self) -> &ProcessHead {
+    pub fn head(&self) -> &ProcessHeader {
         &self.head
     }
 
-    /// Where it is.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Everything that was recorded, in the order of begin. One block of each lane is in memory, and the event that is read.
+    /// All events, in the order of begin. Memory holds one block per lane and the current event.
     #[must_use]
     pub fn events(&self) -> Events<'_> {
-        let cursor = |blocks: &Vec<u32>| Cursor {
+        let cursor = |blocks: &Vec<u32>| LaneCursor {
             blocks: blocks.clone().into_iter(),
             reading: None,
             parts: Vec::new(),
             next: None,
         };
-        let mut events = Events { file: self, cursors: self.lanes.iter().map(cursor).collect(), cut: false };
+        let mut events = Events { file: self, cursors: self.lanes.iter().map(cursor).collect(), is_truncated: false };
         for index in 0..events.cursors.len() {
             events.advance(index);
         }
@@ -149,61 +150,60 @@ impl ProcessFile {
 }
 
 #[derive(Debug)]
-struct Cursor {
+struct LaneCursor {
     blocks: std::vec::IntoIter<u32>,
-    reading: Option<Reading>,
+    reading: Option<BlockReader>,
     parts: Vec<u8>,
     next: Option<(u64, Event)>,
 }
 
-/// The events of a process. Ends at the first thing that makes no sense; [`Events::end`] says so.
+/// Events of a process. Ends at the first invalid record, see [`Events::end`].
 #[derive(Debug)]
 pub struct Events<'a> {
     file: &'a ProcessFile,
-    cursors: Vec<Cursor>,
-    cut: bool,
+    cursors: Vec<LaneCursor>,
+    is_truncated: bool,
 }
 
 impl Events<'_> {
-    /// How the recording ended, as far as was read.
+    /// How the recording ended, as far as it was read.
     #[must_use]
-    pub fn end(&self) -> End {
-        if self.cut {
-            End::Cut
+    pub fn end(&self) -> RecordingStatus {
+        if self.is_truncated {
+            RecordingStatus::Truncated
         } else {
             self.file.head.end
         }
     }
 
-    /// Reads the next event of a lane.
     fn advance(&mut self, index: usize) {
         let cursor = &mut self.cursors[index];
         cursor.next = None;
         loop {
             if let Some(reading) = &mut cursor.reading {
                 match reading.next(&mut cursor.parts) {
-                    Next::Event(tick, event) => {
+                    NextEvent::Event(tick, event) => {
                         cursor.next = Some((tick, event));
                         return;
                     }
-                    Next::End => {}
-                    Next::Damaged => {
-                        self.cut = true;
+                    NextEvent::EndOfBlock => {}
+                    NextEvent::Damaged => {
+                        self.is_truncated = true;
                         cursor.blocks = Vec::new().into_iter();
                     }
                 }
             }
             cursor.reading = None;
             let Some(number) = cursor.blocks.next() else {
-                self.cut |= !cursor.parts.is_empty();
+                self.is_truncated |= !cursor.parts.is_empty();
                 return;
             };
             let mut block = vec![0; BLOCK_BYTES];
             let filled = read_block(&self.file.file, u64::from(number), &mut block).unwrap_or(0);
-            match BlockHead::read(&block[..filled]) {
-                Some(head) => cursor.reading = Some(Reading::new(&head, &block[..filled])),
+            match BlockHeader::read(&block[..filled]) {
+                Some(head) => cursor.reading = Some(BlockReader::new(&head, &block[..filled])),
                 None => {
-                    self.cut = true;
+                    self.is_truncated = true;
                     return;
                 }
             }
@@ -215,8 +215,8 @@ impl Iterator for Events<'_> {
     type Item = Event;
 
     fn next(&mut self) -> Option<Event> {
-        // At the same tick a dictionary comes before a call.
-        let key = |cursor: &Cursor| cursor.next.as_ref().map(|(tick, e)| (*tick, matches!(e, Event::Call(_))));
+        // At the same tick a dictionary event precedes a call.
+        let key = |cursor: &LaneCursor| cursor.next.as_ref().map(|(tick, e)| (*tick, matches!(e, Event::Call(_))));
         let keys = self.cursors.iter().enumerate().filter_map(|(index, cursor)| Some((key(cursor)?, index)));
         let (_, index) = keys.min()?;
         let (_, mut event) = self.cursors[index].next.take()?;

@@ -1,16 +1,15 @@
-//! Writes files of processes as the profiler does, from events with ns for ticks. Also a part of the example `synthetic`.
+//! Writes files of processes as the profiler does, from events with ns as ticks. Also part of the example `synthetic`.
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use beff_trace::raw::block::{closed_head, BlockHead, Kind, HEAD_BYTES, ROOM_BYTES};
-use beff_trace::raw::clock::Moment;
-use beff_trace::raw::record::{has, Compact, TAG_LAST};
-use beff_trace::raw::{event, Event, ProcessHead, BLOCK_BYTES, VERSION};
-use beff_trace::{Call, End};
+use beff_trace::raw::block::{closed_header, BlockHeader, BlockKind, HEADER_BYTES, PAYLOAD_BYTES};
+use beff_trace::raw::clock::ClockSample;
+use beff_trace::raw::record::{has, CompactRecord, TAG_LAST};
+use beff_trace::raw::{event, Event, ProcessHeader, BLOCK_BYTES, VERSION};
+use beff_trace::{Call, RecordingStatus};
 
-/// The file of one process.
-pub struct Recorder {
+pub struct FixtureRecorder {
     out: BufWriter<File>,
     block: Vec<u8>,
     sequence: u32,
@@ -18,9 +17,9 @@ pub struct Recorder {
     base_tick: u64,
 }
 
-/// A head with clocks that agree.
-pub fn head(rank: u32, ranks: u32, library: &str, last_ns: u64) -> ProcessHead {
-    ProcessHead {
+/// A head with equal clocks.
+pub fn head(rank: u32, ranks: u32, library: &str, last_ns: u64) -> ProcessHeader {
+    ProcessHeader {
         version: VERSION,
         rank,
         ranks,
@@ -32,23 +31,23 @@ pub fn head(rank: u32, ranks: u32, library: &str, last_ns: u64) -> ProcessHead {
         clock_offset_ns: [0; 2],
         cost_ns: Some(10.0),
         storage_bytes: None,
-        end: End::Complete,
-        moments: [Moment { tick: 0, ns: 0 }, Moment { tick: last_ns, ns: last_ns }],
+        end: RecordingStatus::Complete,
+        clock_samples: [ClockSample { tick: 0, ns: 0 }, ClockSample { tick: last_ns, ns: last_ns }],
     }
 }
 
-impl Recorder {
-    pub fn new(directory: &Path, head: &ProcessHead) -> std::io::Result<Self> {
+impl FixtureRecorder {
+    pub fn new(directory: &Path, head: &ProcessHeader) -> std::io::Result<Self> {
         let mut out =
             BufWriter::with_capacity(1 << 20, File::create(directory.join(format!("rank-{}.beff", head.rank)))?);
         let mut block = head.block();
         block.resize(BLOCK_BYTES, 0);
         out.write_all(&block)?;
-        Ok(Self { out, block: vec![0; HEAD_BYTES], sequence: 0, tick: 0, base_tick: 0 })
+        Ok(Self { out, block: vec![0; HEADER_BYTES], sequence: 0, tick: 0, base_tick: 0 })
     }
 
-    fn room(&mut self, bytes: usize) -> std::io::Result<()> {
-        assert!(bytes <= ROOM_BYTES, "an event of several blocks");
+    fn reserve(&mut self, bytes: usize) -> std::io::Result<()> {
+        assert!(bytes <= PAYLOAD_BYTES, "an event of several blocks");
         if self.block.len() + bytes > BLOCK_BYTES {
             self.flush()?;
         }
@@ -56,23 +55,23 @@ impl Recorder {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        let moment = Moment { tick: self.base_tick, ns: self.base_tick };
-        let length = (self.block.len() - HEAD_BYTES) as u32;
-        let head = BlockHead {
-            kind: Kind::Closed,
+        let moment = ClockSample { tick: self.base_tick, ns: self.base_tick };
+        let length = (self.block.len() - HEADER_BYTES) as u32;
+        let head = BlockHeader {
+            kind: BlockKind::Closed,
             lane: 0,
             thread: 0,
             sequence: self.sequence,
             length,
             base_tick: self.base_tick,
-            moment,
+            clock_sample: moment,
         };
-        let bytes = closed_head(&head, &self.block[HEAD_BYTES..]);
-        self.block[..HEAD_BYTES].copy_from_slice(&bytes);
+        let bytes = closed_header(&head, &self.block[HEADER_BYTES..]);
+        self.block[..HEADER_BYTES].copy_from_slice(&bytes);
         self.block.resize(BLOCK_BYTES, 0);
         self.out.write_all(&self.block)?;
         self.block.clear();
-        self.block.resize(HEAD_BYTES, 0);
+        self.block.resize(HEADER_BYTES, 0);
         self.sequence += 1;
         self.base_tick = self.tick;
         Ok(())
@@ -97,8 +96,8 @@ impl Recorder {
                 event::put_storage(&mut bytes, self.tick, *id, path, fs_type);
                 self.tick
             }
-            Event::Gone { path } => {
-                event::put_gone(&mut bytes, self.tick, path);
+            Event::Removed { path } => {
+                event::put_removed(&mut bytes, self.tick, path);
                 self.tick
             }
             Event::Call(call) => {
@@ -107,7 +106,7 @@ impl Recorder {
             }
         };
         let length = bytes.len().next_multiple_of(8);
-        self.room(8 + length)?;
+        self.reserve(8 + length)?;
         self.block.extend_from_slice(&(u64::from(TAG_LAST) | (bytes.len() as u64) << 32).to_le_bytes());
         bytes.resize(length, 0);
         self.block.extend_from_slice(&bytes);
@@ -118,14 +117,14 @@ impl Recorder {
     /// A data access with explicit offset as a compact record.
     #[allow(dead_code)] // one of its users has no such calls
     pub fn compact(&mut self, call: &Call) -> std::io::Result<()> {
-        self.room(32)?;
-        let record = Compact {
+        self.reserve(32)?;
+        let record = CompactRecord {
             function: call.function as u8,
-            has: has::OFFSET | has::COUNT | has::BYTES | has::HANDLE | has::DATATYPE,
+            present: has::OFFSET | has::COUNT | has::BYTES | has::HANDLE | has::DATATYPE,
             datatype: call.datatype.unwrap_or(0) as u16,
             handle: call.handle.unwrap_or(0) as u16,
             since_ticks: (call.begin_ns - self.tick) as u32,
-            took_ticks: (call.end_ns - call.begin_ns) as u32,
+            duration_ticks: (call.end_ns - call.begin_ns) as u32,
             offset: call.offset.unwrap_or(0),
             count: call.count.unwrap_or(0) as u32,
             bytes: call.bytes.unwrap_or(0) as u32,

@@ -1,31 +1,35 @@
-//! Sums into a summary.
+//! Builds the summary from the totals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::collect::{FileState, Row, Sums};
-use super::costs::{costs, Around};
-use super::model::{Cut, FileSummary, FunctionSummary, Hint, Pattern, Summary};
+use super::collect::{FileTotals, FunctionTotals, ProfileTotals};
+use super::costs::{largest_costs, CostContext};
+use super::model::{FileSummary, FunctionSummary, Hint, IncompleteProcess, PatternCounts, ProfileSummary};
 use super::names::function_name;
 use super::units::ratio;
-use crate::{Direction, End, Form, Head, Role};
+use crate::{AccessForm, Direction, ProfileHead, RecordingStatus, Role};
 
 fn seconds(ns: u64) -> f64 {
     ratio(ns, 1_000_000_000)
 }
 
-pub(super) fn build(path: &Path, head: &Head, (sums, rows): (Sums, Vec<Row>)) -> Summary {
-    let path_of = |row: &Row| row.key.file.map(|file| name_of(head, file));
-    let pattern_of = |row: &Row| {
+pub(super) fn build(
+    path: &Path,
+    head: &ProfileHead,
+    (sums, rows): (ProfileTotals, Vec<FunctionTotals>),
+) -> ProfileSummary {
+    let path_of = |row: &FunctionTotals| row.key.file.map(|file| file_path(head, file));
+    let pattern_of = |row: &FunctionTotals| {
         let state = row.key.file.and_then(|file| sums.files.get(&file));
         match (state, row.key.function.direction()) {
             (Some(state), Some(Direction::Read)) => state.reads,
             (Some(state), Some(Direction::Write)) => state.writes,
-            _ => Pattern::default(),
+            _ => PatternCounts::default(),
         }
     };
-    let costs = costs(&rows, &Around { io_ns: sums.io_ns, path: &path_of, pattern: &pattern_of });
-    let (files, others) = files(head, &sums, &rows);
+    let costs = largest_costs(&rows, &CostContext { io_ns: sums.io_ns, path: &path_of, pattern: &pattern_of });
+    let (files, others) = summarize_files(head, &sums, &rows);
     let moved = |which| {
         rows.iter()
             .filter(|row| row.key.function.direction() == Some(which))
@@ -36,7 +40,7 @@ pub(super) fn build(path: &Path, head: &Head, (sums, rows): (Sums, Vec<Row>)) ->
     for process in &head.processes {
         *hosts.entry(if process.host.is_empty() { "unknown" } else { &process.host }).or_default() += 1;
     }
-    Summary {
+    ProfileSummary {
         version: 1,
         profile: path.display().to_string(),
         command: head.command.clone(),
@@ -55,8 +59,8 @@ pub(super) fn build(path: &Path, head: &Head, (sums, rows): (Sums, Vec<Row>)) ->
         unknown_bytes_calls: sums.unknown_bytes_calls,
         never_completed: sums.never_completed,
         polls: sums.polls,
-        storage_bytes: storage(head),
-        cut: cut(head, &sums),
+        storage_bytes: storage_bytes(head),
+        cut: incomplete_processes(head, &sums),
         no_places: None,
         costs,
         files,
@@ -64,20 +68,20 @@ pub(super) fn build(path: &Path, head: &Head, (sums, rows): (Sums, Vec<Row>)) ->
     }
 }
 
-fn name_of(head: &Head, file: u32) -> String {
+fn file_path(head: &ProfileHead, file: u32) -> String {
     head.files.get(file as usize).map_or_else(String::new, |file| file.path.clone())
 }
 
-fn storage(head: &Head) -> Option<[u64; 2]> {
+fn storage_bytes(head: &ProfileHead) -> Option<[u64; 2]> {
     head.processes.iter().try_fold([0_u64; 2], |sum, process| {
         process.storage_bytes.map(|[read, written]| [sum[0].saturating_add(read), sum[1].saturating_add(written)])
     })
 }
 
-fn cut(head: &Head, sums: &Sums) -> Vec<Cut> {
-    let ends = (0_u32..).zip(&head.processes).zip(&sums.of_ranks);
-    ends.filter(|((_, process), _)| process.end != End::Complete)
-        .map(|((rank, process), of_rank)| Cut {
+fn incomplete_processes(head: &ProfileHead, sums: &ProfileTotals) -> Vec<IncompleteProcess> {
+    let ends = (0_u32..).zip(&head.processes).zip(&sums.rank_totals);
+    ends.filter(|((_, process), _)| process.end != RecordingStatus::Complete)
+        .map(|((rank, process), of_rank)| IncompleteProcess {
             rank,
             end: process.end.name(),
             calls: of_rank.0,
@@ -86,38 +90,44 @@ fn cut(head: &Head, sums: &Sums) -> Vec<Cut> {
         .collect()
 }
 
-/// Files, and functions that belong to none.
-fn files(head: &Head, sums: &Sums, rows: &[Row]) -> (Vec<FileSummary>, Vec<FunctionSummary>) {
-    let mut by_time: Vec<&Row> = rows.iter().collect();
+/// Splits the functions into those of each file and those of none.
+fn summarize_files(
+    head: &ProfileHead,
+    sums: &ProfileTotals,
+    rows: &[FunctionTotals],
+) -> (Vec<FileSummary>, Vec<FunctionSummary>) {
+    let mut by_time: Vec<&FunctionTotals> = rows.iter().collect();
     by_time.sort_by_key(|row| std::cmp::Reverse(row.ns));
-    let mut of_files: BTreeMap<u32, Vec<&Row>> = BTreeMap::new();
+    let mut of_files: BTreeMap<u32, Vec<&FunctionTotals>> = BTreeMap::new();
     let mut others = Vec::new();
     for row in by_time {
         match row.key.file {
             Some(file) => of_files.entry(file).or_default().push(row),
-            None => others.push(function(row)),
+            None => others.push(summarize_function(row)),
         }
     }
-    let nothing = FileState::default();
+    let nothing = FileTotals::default();
     let mut files: Vec<FileSummary> = of_files
         .iter()
-        .map(|(file, rows)| one_file(head, *file, sums.files.get(file).unwrap_or(&nothing), rows))
+        .map(|(file, rows)| summarize_file(head, *file, sums.files.get(file).unwrap_or(&nothing), rows))
         .collect();
     files.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     (files, others)
 }
 
-fn one_file(head: &Head, file: u32, state: &FileState, rows: &[&Row]) -> FileSummary {
-    let data = |row: &&&Row| row.key.function.direction().is_some();
-    let begun = |row: &&&Row| data(row) && !matches!(row.key.function.role(), Role::Data { form: Form::End, .. });
-    let collective = |row: &&&Row| row.key.function.is_collective();
+fn summarize_file(head: &ProfileHead, file: u32, state: &FileTotals, rows: &[&FunctionTotals]) -> FileSummary {
+    let data = |row: &&&FunctionTotals| row.key.function.direction().is_some();
+    let begun = |row: &&&FunctionTotals| {
+        data(row) && !matches!(row.key.function.role(), Role::Data { form: AccessForm::End, .. })
+    };
+    let collective = |row: &&&FunctionTotals| row.key.function.is_collective();
     let sum = |rows: &mut dyn Iterator<Item = u64>| rows.fold(0, u64::saturating_add);
     let share = |part: u64, whole: u64| (whole > 0).then(|| ratio(part, whole));
     let of =
         |which| sum(&mut rows.iter().filter(|row| row.key.function.direction() == Some(which)).map(|row| row.bytes));
     let in_dictionary = head.files.get(file as usize);
     FileSummary {
-        path: name_of(head, file),
+        path: file_path(head, file),
         size_before_bytes: in_dictionary.and_then(|file| file.size_bytes),
         fs_type: in_dictionary.map_or_else(String::new, |file| file.fs_type.clone()),
         ranks: state.ranks,
@@ -135,11 +145,11 @@ fn one_file(head: &Head, file: u32, state: &FileState, rows: &[&Row]) -> FileSum
         reads: state.reads,
         writes: state.writes,
         hints: hints(head, state),
-        functions: rows.iter().map(|row| function(row)).collect(),
+        functions: rows.iter().map(|row| summarize_function(row)).collect(),
     }
 }
 
-fn hints(head: &Head, state: &FileState) -> Vec<Hint> {
+fn hints(head: &ProfileHead, state: &FileTotals) -> Vec<Hint> {
     let mut hints = BTreeSet::new();
     for (asked, granted) in &state.infos {
         let granted = granted.and_then(|granted| head.infos.get(granted as usize));
@@ -151,14 +161,14 @@ fn hints(head: &Head, state: &FileState) -> Vec<Hint> {
     hints.into_iter().collect()
 }
 
-fn function(row: &Row) -> FunctionSummary {
+fn summarize_function(row: &FunctionTotals) -> FunctionSummary {
     FunctionSummary {
         function: function_name(row.key.function, row.key.large),
         calls: row.calls,
         bytes: row.bytes,
         seconds: seconds(row.ns),
         longest_seconds: seconds(row.longest_ns),
-        sizes: row.sizes.sizes(),
+        sizes: row.size_counter.sizes(),
         errors: row.errors.iter().map(|(class, n)| (*class, *n)).collect(),
         short: row.short,
         ranks: row.ranks,

@@ -1,4 +1,4 @@
-//! What a profile comes to: counts, bytes, times, sizes, patterns, hints, and the largest costs in plain words.
+//! Summary of a profile: counts, bytes, times, sizes, patterns, hints, and a description of the largest costs.
 
 mod build;
 mod collect;
@@ -6,25 +6,27 @@ mod costs;
 mod model;
 mod names;
 mod pattern;
-mod show;
+mod render;
 mod sizes;
 mod units;
 
 use std::path::Path;
 
-pub use model::{Cost, Cut, FileSummary, FunctionSummary, Hint, Pattern, Sizes, Summary};
+pub use model::{
+    FileSummary, FunctionSummary, Hint, IncompleteProcess, IoCost, PatternCounts, ProfileSummary, SizeDistribution,
+};
 
-use crate::layout::Layouts;
+use crate::layout::TypeLayouts;
 use crate::text::{self, TextError};
 
-/// Reads a profile once and sums it up. Memory does not grow with the calls.
+/// Reads a profile once and summarizes it. Memory does not grow with the calls.
 ///
 /// # Errors
-/// What is wrong in the profile.
-pub fn summarize(path: &Path) -> Result<Summary, TextError> {
-    let (head, mut calls) = text::all_ranks(path)?;
-    let layouts = Layouts::of_library(&head.types, &head.library);
-    let mut collector = collect::Collector::new(&head, layouts.as_ref().ok());
+/// The first error in the profile.
+pub fn summarize(path: &Path) -> Result<ProfileSummary, TextError> {
+    let (head, mut calls) = text::read_all_ranks(path)?;
+    let layouts = TypeLayouts::for_library(&head.types, &head.library);
+    let mut collector = collect::SummaryCollector::new(&head, layouts.as_ref().ok());
     calls.try_for_each(|call| call.map(|(rank, call)| collector.call(rank, &call)))?;
     let mut summary = build::build(path, &head, collector.finish());
     summary.no_places = layouts.err().map(|e| e.to_string());

@@ -1,26 +1,25 @@
-//! Sequential, strided or random, seen from one rank.
+//! Classification of accesses as sequential, strided or random, from the view of one rank.
 
-use super::model::Pattern;
+use super::model::PatternCounts;
 
-/// What is known of the accesses of one rank to one file in one direction.
+/// State of the accesses of one rank to one file in one direction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Follower {
+pub(super) struct PatternDetector {
     last: Option<(i64, i64)>,
     /// Distance of the last two begins, if the last access was a jump.
-    jump: Option<i64>,
-    /// The last jump was counted as random; a second one as long makes it strided.
-    open: bool,
-    pub(super) pattern: Pattern,
+    jump_bytes: Option<i64>,
+    /// The last jump was counted as random; a second one of equal distance makes it strided.
+    is_unpaired: bool,
+    pub(super) pattern: PatternCounts,
 }
 
-impl Follower {
-    /// An access in one run, from begin to end.
-    pub(super) fn run(&mut self, begin: i64, end: i64) {
+impl PatternDetector {
+    pub(super) fn add_contiguous(&mut self, begin: i64, end: i64) {
         match self.last {
             Some((_, last_end)) if last_end != begin => self.jump(begin),
             _ => {
                 self.pattern.sequential += 1;
-                (self.jump, self.open) = (None, false);
+                (self.jump_bytes, self.is_unpaired) = (None, false);
             }
         }
         self.last = Some((begin, end));
@@ -28,32 +27,30 @@ impl Follower {
 
     fn jump(&mut self, begin: i64) {
         let distance = self.last.map(|(last, _)| begin.wrapping_sub(last));
-        if distance == self.jump {
-            self.pattern.strided += 1 + u64::from(self.open);
-            self.pattern.random -= u64::from(self.open);
-            self.open = false;
+        if distance == self.jump_bytes {
+            self.pattern.strided += 1 + u64::from(self.is_unpaired);
+            self.pattern.random -= u64::from(self.is_unpaired);
+            self.is_unpaired = false;
         } else {
             self.pattern.random += 1;
-            self.open = true;
+            self.is_unpaired = true;
         }
-        self.jump = distance;
+        self.jump_bytes = distance;
     }
 
-    /// An access in several pieces, through a view.
-    pub(super) fn pieces(&mut self, begin: i64, end: i64) {
+    /// Adds a noncontiguous access through a view.
+    pub(super) fn add_noncontiguous(&mut self, begin: i64, end: i64) {
         self.pattern.strided += 1;
-        (self.last, self.jump, self.open) = (Some((begin, end)), None, false);
+        (self.last, self.jump_bytes, self.is_unpaired) = (Some((begin, end)), None, false);
     }
 
-    /// An access somewhere.
-    pub(super) fn unknown(&mut self) {
+    pub(super) fn add_unplaced(&mut self) {
         self.pattern.unknown += 1;
         *self = Self { pattern: self.pattern, ..Self::default() };
     }
 }
 
-impl Pattern {
-    /// Adds that of another rank.
+impl PatternCounts {
     pub(super) fn add(&mut self, other: Self) {
         self.sequential += other.sequential;
         self.strided += other.strided;
@@ -73,8 +70,8 @@ mod tests {
     use super::*;
 
     fn of(begins: &[i64]) -> (u64, u64, u64) {
-        let mut follower = Follower::default();
-        begins.iter().for_each(|begin| follower.run(*begin, begin + 10));
+        let mut follower = PatternDetector::default();
+        begins.iter().for_each(|begin| follower.add_contiguous(*begin, begin + 10));
         let p = follower.pattern;
         assert_eq!(p.total(), begins.len() as u64);
         (p.sequential, p.strided, p.random)
@@ -88,7 +85,7 @@ mod tests {
         assert_eq!(of(&[0, 100, 50, 7]), (1, 0, 3));
         assert_eq!(of(&[0, 40, 80, 90, 130, 170]), (2, 4, 0));
         assert_eq!(of(&[0, 40]), (1, 0, 1));
-        // The same place again and again has a stride of 0.
+        // Repeated access to the same offset has stride 0.
         assert_eq!(of(&[0, 0, 0]), (1, 2, 0));
     }
 }

@@ -1,17 +1,16 @@
-//! Sizes of calls in bounded memory.
+//! Distribution of call sizes in bounded memory.
 
-use super::model::Sizes;
+use super::model::SizeDistribution;
 
-/// Different sizes that are kept exactly.
-const EXACT: usize = 64;
+/// Maximum number of distinct sizes that are counted exactly.
+const MAX_EXACT_SIZES: usize = 64;
 
-/// Counts sizes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SizeCounter {
-    /// Different sizes with their counts, until there are too many.
+    /// Distinct sizes with their counts, until there are too many.
     exact: Vec<(u64, u64)>,
-    /// The last one that was met in it; most calls are as large as the one before.
-    last: usize,
+    /// Index of the last size; most calls have the size of the previous one.
+    last_index: usize,
     overflow: bool,
     /// Counts by the number of bits of size - 1: class n goes up to 2^n.
     classes: Vec<u64>,
@@ -33,20 +32,20 @@ impl SizeCounter {
         if self.overflow {
             return;
         }
-        if self.exact.get(self.last).is_none_or(|known| known.0 != bytes) {
-            self.last = self.exact.iter().position(|known| known.0 == bytes).unwrap_or(self.exact.len());
+        if self.exact.get(self.last_index).is_none_or(|known| known.0 != bytes) {
+            self.last_index = self.exact.iter().position(|known| known.0 == bytes).unwrap_or(self.exact.len());
         }
-        if let Some(known) = self.exact.get_mut(self.last) {
+        if let Some(known) = self.exact.get_mut(self.last_index) {
             known.1 += 1;
-        } else if self.exact.len() < EXACT {
+        } else if self.exact.len() < MAX_EXACT_SIZES {
             self.exact.push((bytes, 1));
         } else {
             (self.overflow, self.exact) = (true, Vec::new());
         }
     }
 
-    /// What was counted, None if nothing.
-    pub(super) fn sizes(&self) -> Option<Sizes> {
+    /// Returns the distribution, None without calls.
+    pub(super) fn sizes(&self) -> Option<SizeDistribution> {
         let min_bytes = self.min?;
         let mut exact = self.exact.clone();
         exact.sort_unstable();
@@ -54,7 +53,7 @@ impl SizeCounter {
         let classes: Vec<(u64, u64)> =
             self.classes.iter().enumerate().filter(|(_, n)| **n > 0).map(|(class, n)| (limit(class), *n)).collect();
         let median = median(if self.overflow { &classes } else { &exact }, self.count);
-        Some(Sizes {
+        Some(SizeDistribution {
             min_bytes,
             median_bytes: median.clamp(min_bytes, self.max),
             median_exact: !self.overflow,
@@ -64,7 +63,7 @@ impl SizeCounter {
     }
 }
 
-/// The value in the middle of sorted values with their counts.
+/// Median of sorted values with their counts.
 fn median(sorted: &[(u64, u64)], count: u64) -> u64 {
     let mut left = count.div_ceil(2);
     for (value, n) in sorted {

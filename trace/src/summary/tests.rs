@@ -7,7 +7,7 @@ use super::*;
 const HEAD: &str = "beff-raw profile,1\ncommand,./app,-x\nprocess,0,n0,1\nprocess,1,n1,2,end=cut\ncomm,0,world\ntype,0,BYTE\n\
     type,1,DOUBLE\ninfo,0,cb_nodes=4,spaghetti=1\ninfo,1,cb_nodes=2\nfile,0,out.dat,100,fs=lustre\nfile,1,in.dat,4096\n";
 
-fn summary(calls: &str) -> Summary {
+fn summary(calls: &str) -> ProfileSummary {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     write!(file, "{HEAD}{calls}").unwrap();
     summarize(file.path()).unwrap()
@@ -17,8 +17,8 @@ fn function<'a>(of: &'a [FunctionSummary], name: &str) -> &'a FunctionSummary {
     of.iter().find(|f| f.function == name).unwrap_or_else(|| panic!("no {name} in {of:?}"))
 }
 
-/// Rank 1 writes 1000 times 8 bytes alone, far apart; rank 0 writes once.
-fn small_writes() -> Summary {
+/// Rank 1 writes 1000 times 8 bytes, far apart; rank 0 writes once.
+fn small_writes() -> ProfileSummary {
     let mut text = "calls,0,2\n0,1000,File_open,handle=1,comm=0,file=0,mode=create;wronly,info=0,granted=1\n\
         2000,12000,File_write_at,handle=1,offset=0,count=2097152,type=0,bytes=2097152\ncalls,1,1001\n\
         0,1000,File_open,handle=1,comm=0,file=0,mode=create;wronly,info=0,granted=1\n"
@@ -39,7 +39,7 @@ fn the_library_is_shown_on_one_line_without_tabs() {
 }
 
 #[test]
-fn the_largest_cost_is_said_in_plain_words() {
+fn the_largest_cost_is_described() {
     let s = small_writes();
     assert_eq!((s.calls, s.data_calls, s.written_bytes, s.read_bytes), (1003, 1001, 2_097_152 + 8000, 0));
     assert_eq!(s.slowest_rank.unwrap().0, 1);
@@ -57,16 +57,16 @@ fn the_largest_cost_is_said_in_plain_words() {
         "{first:?}"
     );
     let file = &s.files[0];
-    assert_eq!(file.writes, Pattern { sequential: 2, strided: 999, random: 0, unknown: 0 });
+    assert_eq!(file.writes, PatternCounts { sequential: 2, strided: 999, random: 0, unknown: 0 });
     assert_eq!((file.collective_calls_share, file.ranks), (Some(0.0), 2));
     let text = s.text(100);
     assert!(text.lines().count() <= 30 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
     for words in [
         "./app -x",
         "2 ranks on 2 hosts",
-        "2 hints were asked for",
+        "2 hints were requested",
         "Rank 1 ended without MPI_Finalize",
-        "What costs most:",
+        "Largest costs:",
         "replay",
     ] {
         assert!(text.contains(words), "no '{words}' in\n{text}");
@@ -74,7 +74,7 @@ fn the_largest_cost_is_said_in_plain_words() {
     let details = s.details(80);
     for words in [
         "hint cb_nodes=4: not granted, 2 is in force",
-        "hint spaghetti=1: not known",
+        "hint spaghetti=1: unknown",
         "smallest 8 bytes, median 8 bytes",
         "999 strided",
     ] {
@@ -97,7 +97,7 @@ fn requests_and_split_accesses_are_counted_once_and_where_they_belong() {
     assert_eq!((file("in.dat").read_bytes, file("out.dat").written_bytes), (68, 84));
     let reads = function(&file("in.dat").functions, "MPI_File_iread_at");
     assert_eq!((reads.calls, reads.short, reads.bytes), (2, 1, 60));
-    assert_eq!(file("in.dat").reads, Pattern { sequential: 2, strided: 0, random: 0, unknown: 1 });
+    assert_eq!(file("in.dat").reads, PatternCounts { sequential: 2, strided: 0, random: 0, unknown: 1 });
     assert_eq!(function(&file("in.dat").functions, "MPI_File_read_at").errors, [("MPI_ERR_ARG", 1)]);
     // The wait belongs to the file of its first request.
     assert_eq!(function(&file("in.dat").functions, "MPI_Waitall").calls, 1);
@@ -111,15 +111,15 @@ fn requests_and_split_accesses_are_counted_once_and_where_they_belong() {
 }
 
 #[test]
-fn a_profile_without_data_says_so_and_what_is_in_it() {
+fn a_profile_without_data_lists_its_calls() {
     let text = summary("calls,0,2\n0,5,Init\n6,9,Finalize\n").text(80);
-    assert!(text.contains("No data access is in this profile") && text.contains("MPI_Init (1)"), "{text}");
+    assert!(text.contains("This profile has no data access") && text.contains("MPI_Init (1)"), "{text}");
     assert!(!text.contains("replay"), "{text}");
-    assert!(summary("calls,0,0\n").text(80).contains("no calls at all"));
+    assert!(summary("calls,0,0\n").text(80).contains("It has no calls."));
 }
 
 #[test]
-fn names_of_others_do_not_reach_the_terminal_as_they_are() {
+fn control_characters_are_escaped() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     writeln!(file, "beff-raw profile,1\nranks,1\ncommand,\"a\\n\u{1b}[31m\"\ncalls,0,0").unwrap();
     let text = summarize(file.path()).unwrap().text(80);
@@ -127,7 +127,7 @@ fn names_of_others_do_not_reach_the_terminal_as_they_are() {
 }
 
 #[test]
-fn json_has_what_the_text_says() {
+fn json_agrees_with_the_text() {
     let s = small_writes();
     let json: serde_json::Value = serde_json::from_str(&s.json().unwrap()).unwrap();
     assert_eq!(json["version"], 1);
@@ -146,15 +146,15 @@ fn the_strided_workload_reads_and_is_strided() {
         assert_eq!((pattern.strided, pattern.unknown), (4 * 11, 0), "{pattern:?}");
     }
     assert_eq!(file.collective_calls_share, Some(1.0 / 3.0));
-    // Every byte of the file is written once, by one rank, and read by the same.
-    let layouts = Layouts::new(&text::read_head(&path).unwrap().types).unwrap();
+    // Every byte of the file is written once and read once, by the same rank.
+    let layouts = TypeLayouts::new(&text::read_head(&path).unwrap().types).unwrap();
     let (mut written, mut read) = (vec![0_u8; 262_144], vec![0_u8; 262_144]);
     for rank in 0..4 {
-        let mut tracker = crate::places::Tracker::new(&layouts);
-        for call in text::rank_reader(&path, rank).unwrap().1 {
-            if let crate::places::Placed::Data(access) = tracker.place(&call.unwrap()) {
+        let mut tracker = crate::access::AccessTracker::new(&layouts);
+        for call in text::read_rank(&path, rank).unwrap().1 {
+            if let crate::access::CallEffect::Access(access) = tracker.resolve(&call.unwrap()) {
                 let into = if access.direction == crate::Direction::Read { &mut read } else { &mut written };
-                for extent in access.extents(&layouts) {
+                for extent in access.file_ranges(&layouts) {
                     let at = usize::try_from(extent.at).unwrap();
                     into[at..at + usize::try_from(extent.bytes).unwrap()].iter_mut().for_each(|n| *n += 1);
                 }

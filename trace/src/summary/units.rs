@@ -1,6 +1,6 @@
-//! Numbers for people.
+//! Formatting of numbers.
 
-/// A part of a whole; 0 of nothing.
+/// Ratio of a part to a whole; 0 if the whole is 0.
 #[allow(clippy::cast_precision_loss)] // shares and seconds
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 {
@@ -10,7 +10,6 @@ pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Bytes with a unit, three digits.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn bytes(bytes: u64) -> String {
     if bytes < 10_000 || (bytes < 1 << 20 && !bytes.is_multiple_of(1024)) {
@@ -25,7 +24,6 @@ pub(super) fn bytes(bytes: u64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// Seconds with a unit.
 pub(super) fn seconds(seconds: f64) -> String {
     match seconds {
         0.0 => "0 s".to_owned(),
@@ -45,7 +43,6 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// A share.
 pub(super) fn percent(share: f64) -> String {
     match share * 100.0 {
         p if p > 0.0 && p < 1.0 => "less than 1 %".to_owned(),
@@ -53,7 +50,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A number with its digits in threes.
+/// A number with digit groups.
 pub(super) fn count(number: u64) -> String {
     let plain = number.to_string();
     let mut text = String::with_capacity(plain.len() + plain.len() / 3);
@@ -66,7 +63,7 @@ pub(super) fn count(number: u64) -> String {
     text
 }
 
-/// One or many.
+/// Number with the singular or plural noun.
 pub(super) fn plural(number: u64, one: &str, many: &str) -> String {
     if number == 1 {
         format!("1 {one}")

@@ -1,43 +1,39 @@
-//! Lines into fields, and values into fields: CSV with quotes around a whole field.
+//! Splits lines into fields and parses values: CSV with quotes around a whole field.
 //!
-//! A field with a comma, a quote, a backslash, a `#`, a control character or blanks at its ends stands in quotes. There a quote is
-//! doubled, a line break is `\n`, a carriage return `\r`, a backslash `\\`, and `\=` is a `=` that ends no key. So a line break always
-//! ends a line, and lines can be skipped without a look into them.
+//! A field with a comma, a quote, a backslash, a `#`, a control character or leading or trailing blanks is quoted. In quotes, a quote is
+//! doubled, a line break is `\n`, a carriage return `\r`, a backslash `\\`, and `\=` is a `=` that does not end a key. So a line break
+//! always ends a line, and lines can be skipped without parsing them.
 
 use std::borrow::Cow;
 
-use super::error::{shown, TextError};
+use super::error::{quoted, TextError};
 
-/// A field of a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Field<'a> {
-    /// What stands there, without blanks around it and without quotes.
+pub(super) struct LineField<'a> {
+    /// Content without surrounding blanks and quotes.
     raw: &'a [u8],
     quoted: bool,
-    /// Where the first `=` is, unless it is quoted.
+    /// Offset of the first `=`, unless it is quoted.
     equals: Option<usize>,
     /// Counted from 1.
     pub number: usize,
 }
 
-/// The fields of a line.
-pub(super) struct Fields<'a> {
+pub(super) struct LineFields<'a> {
     rest: Option<&'a [u8]>,
     number: usize,
 }
 
 type Result<T> = std::result::Result<T, TextError>;
-/// Key and value.
-type Pair<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
+type KeyValue<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
-impl<'a> Fields<'a> {
-    pub(super) fn of(line: &'a [u8]) -> Self {
+impl<'a> LineFields<'a> {
+    pub(super) fn new(line: &'a [u8]) -> Self {
         Self { rest: Some(line), number: 0 }
     }
 
-    /// The next field.
     #[inline]
-    pub(super) fn next(&mut self) -> Option<Result<Field<'a>>> {
+    pub(super) fn next(&mut self) -> Option<Result<LineField<'a>>> {
         let rest = self.rest?;
         self.number += 1;
         let number = self.number;
@@ -55,17 +51,17 @@ impl<'a> Fields<'a> {
             let untrimmed = &rest[..end];
             let begin = untrimmed.trim_ascii_start();
             let equals = equals.map(|at| at - (untrimmed.len() - begin.len()));
-            return Some(Ok(Field { raw: begin.trim_ascii_end(), quoted: false, equals, number }));
+            return Some(Ok(LineField { raw: begin.trim_ascii_end(), quoted: false, equals, number }));
         }
         if !rest[..end].trim_ascii().is_empty() {
             let next = "put quotes around the whole field, as in \"name=a,b\"";
-            return Some(Err(TextError::new("a quote inside a field", next).field(number, "")));
+            return Some(Err(TextError::new("a quote inside a field", next).with_field(number, "")));
         }
         Some(self.quoted(&rest[end + 1..], number))
     }
 
-    /// A field whose first quote is read.
-    fn quoted(&mut self, rest: &'a [u8], number: usize) -> Result<Field<'a>> {
+    /// Reads a field after its opening quote.
+    fn quoted(&mut self, rest: &'a [u8], number: usize) -> Result<LineField<'a>> {
         let mut at = 0;
         loop {
             match (rest.get(at), rest.get(at + 1)) {
@@ -73,9 +69,8 @@ impl<'a> Fields<'a> {
                 (Some(b'"'), _) => break,
                 (Some(_), _) => at += 1,
                 (None, _) => {
-                    return Err(
-                        TextError::new("a quote is never closed", "close it at the end of the field").field(number, "")
-                    )
+                    return Err(TextError::new("a quote is not closed", "close it at the end of the field")
+                        .with_field(number, ""))
                 }
             }
         }
@@ -83,30 +78,30 @@ impl<'a> Fields<'a> {
         let comma = behind.iter().position(|&b| b == b',');
         if !behind[..comma.unwrap_or(behind.len())].trim_ascii().is_empty() {
             let next = "put quotes around the whole field, and write \"\" for a quote in it";
-            return Err(TextError::new("something stands behind the closing quote", next).field(number, ""));
+            return Err(TextError::new("text after the closing quote", next).with_field(number, ""));
         }
         self.rest = comma.map(|comma| &behind[comma + 1..]);
-        Ok(Field { raw: &rest[..at], quoted: true, equals: None, number })
+        Ok(LineField { raw: &rest[..at], quoted: true, equals: None, number })
     }
 
-    /// The next field, which has to be there.
-    pub(super) fn need(&mut self, name: &str, next: &str) -> Result<Field<'a>> {
+    /// Returns the next field, which must exist.
+    pub(super) fn required(&mut self, name: &str, next: &str) -> Result<LineField<'a>> {
         match self.next() {
-            Some(field) => field.map_err(|e| e.field(self.number, name)),
-            None => Err(TextError::new(format!("{name} is missing"), next).field(self.number + 1, name)),
+            Some(field) => field.map_err(|e| e.with_field(self.number, name)),
+            None => Err(TextError::new(format!("{name} is missing"), next).with_field(self.number + 1, name)),
         }
     }
 }
 
-impl<'a> Field<'a> {
-    /// Key and value of a field without quotes: nearly all.
+impl<'a> LineField<'a> {
+    /// Key and value of an unquoted field, the common case.
     #[inline]
     pub(super) fn plain_pair(&self) -> Option<(&'a [u8], &'a [u8])> {
         let at = self.equals?;
         Some((self.raw[..at].trim_ascii_end(), self.raw[at + 1..].trim_ascii_start()))
     }
 
-    /// Its bytes, and where the `=` behind the key is.
+    /// Its decoded bytes, and the offset of the `=` after the key.
     fn decoded(&self) -> Result<(Cow<'a, [u8]>, Option<usize>)> {
         if !self.quoted {
             return Ok((Cow::Borrowed(self.raw), self.equals));
@@ -125,10 +120,12 @@ impl<'a> Field<'a> {
                         continue;
                     }
                     other => {
-                        let what =
-                            format!("\\{} means nothing", other.map_or(' ', |&b| char::from(b)).escape_default());
+                        let what = format!(
+                            "\\{} is not an escape sequence",
+                            other.map_or(' ', |&b| char::from(b)).escape_default()
+                        );
                         return Err(TextError::new(what, "in quotes write \\\\ for a backslash, \\n for a line break")
-                            .field(self.number, ""));
+                            .with_field(self.number, ""));
                     }
                 },
                 b => b,
@@ -141,7 +138,6 @@ impl<'a> Field<'a> {
         Ok((Cow::Owned(bytes), equals))
     }
 
-    /// Its bytes.
     #[inline]
     pub(super) fn bytes(&self) -> Result<Cow<'a, [u8]>> {
         if !self.quoted {
@@ -150,13 +146,12 @@ impl<'a> Field<'a> {
         Ok(self.decoded()?.0)
     }
 
-    /// Its text.
     pub(super) fn text(&self) -> Result<String> {
-        text(self.bytes()?).map_err(|e| e.field(self.number, ""))
+        text(self.bytes()?).map_err(|e| e.with_field(self.number, ""))
     }
 
     /// Key and value, None if there is no `=`.
-    pub(super) fn pair(&self) -> Result<Option<Pair<'a>>> {
+    pub(super) fn pair(&self) -> Result<Option<KeyValue<'a>>> {
         Ok(match self.decoded()? {
             (_, None) => None,
             (Cow::Borrowed(b), Some(at)) => {
@@ -170,22 +165,21 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// Key and value, which have to be there.
-    pub(super) fn need_pair(&self) -> Result<Pair<'a>> {
+    /// Key and value, which must exist.
+    pub(super) fn required_pair(&self) -> Result<KeyValue<'a>> {
         self.pair()?.ok_or_else(|| {
-            TextError::new(format!("{} is not KEY=VALUE", shown(self.raw)), "write a key, '=' and its value")
-                .field(self.number, "")
+            TextError::new(format!("{} is not KEY=VALUE", quoted(self.raw)), "write a key, '=' and its value")
+                .with_field(self.number, "")
         })
     }
 }
 
-/// Bytes as text.
 pub(super) fn text(bytes: Cow<'_, [u8]>) -> Result<String> {
     String::from_utf8(bytes.into_owned())
-        .map_err(|e| TextError::new(format!("{} is not UTF-8", shown(e.as_bytes())), "write the file in UTF-8"))
+        .map_err(|e| TextError::new(format!("{} is not UTF-8", quoted(e.as_bytes())), "write the file in UTF-8"))
 }
 
-const PLAIN: &str = "write a plain number, without suffix or blank (4 KiB is 4096)";
+const NUMBER_ADVICE: &str = "write a plain number, without suffixes or blanks (4 KiB is 4096)";
 
 /// A number from 0 to 2^63 - 1.
 #[inline]
@@ -196,7 +190,7 @@ pub(super) fn unsigned(bytes: &[u8]) -> Result<u64> {
 #[inline]
 fn natural(bytes: &[u8]) -> Result<i64> {
     let mut value = 0_i64;
-    // Nearly all numbers: they cannot overflow.
+    // Common case: these numbers cannot overflow.
     if (1..=18).contains(&bytes.len()) {
         let mut wrong = false;
         for &b in bytes {
@@ -207,24 +201,24 @@ fn natural(bytes: &[u8]) -> Result<i64> {
             return Ok(value);
         }
     }
-    careful(bytes)
+    parse_checked(bytes)
 }
 
-/// The same with an error for everything that is wrong.
+/// The same with an error for every invalid number.
 #[cold]
-fn careful(bytes: &[u8]) -> Result<i64> {
+fn parse_checked(bytes: &[u8]) -> Result<i64> {
     let mut value = 0_i64;
     if bytes.is_empty() {
-        return Err(TextError::new("a number is missing", PLAIN));
+        return Err(TextError::new("a number is missing", NUMBER_ADVICE));
     }
     for &b in bytes {
         if !b.is_ascii_digit() {
             let sign = if bytes[0] == b'-' { "a number from 0" } else { "a number" };
-            return Err(TextError::new(format!("{} is not {sign}", shown(bytes)), PLAIN));
+            return Err(TextError::new(format!("{} is not {sign}", quoted(bytes)), NUMBER_ADVICE));
         }
         value = value.checked_mul(10).and_then(|v| v.checked_add(i64::from(b - b'0'))).ok_or_else(|| {
             TextError::new(
-                format!("{} is beyond 63 bits", shown(bytes)),
+                format!("{} is beyond 63 bits", quoted(bytes)),
                 "offsets and counts of MPI end at 9223372036854775807",
             )
         })?;
@@ -232,25 +226,22 @@ fn careful(bytes: &[u8]) -> Result<i64> {
     Ok(value)
 }
 
-/// A number of 64 bits with a sign.
 pub(super) fn signed(bytes: &[u8]) -> Result<i64> {
     match bytes.strip_prefix(b"-") {
         Some(b"9223372036854775808") => Ok(i64::MIN),
         Some(digits) if digits.first() != Some(&b'-') => natural(digits).map(|v| -v),
-        Some(_) => Err(TextError::new(format!("{} is not a number", shown(bytes)), PLAIN)),
+        Some(_) => Err(TextError::new(format!("{} is not a number", quoted(bytes)), NUMBER_ADVICE)),
         None => natural(bytes),
     }
 }
 
-/// A number of 32 bits.
-pub(super) fn small(bytes: &[u8]) -> Result<u32> {
+pub(super) fn unsigned32(bytes: &[u8]) -> Result<u32> {
     u32::try_from(unsigned(bytes)?)
-        .map_err(|_| TextError::new(format!("{} is beyond 32 bits", shown(bytes)), "write a smaller number"))
+        .map_err(|_| TextError::new(format!("{} is beyond 32 bits", quoted(bytes)), "write a smaller number"))
 }
 
-/// An index of a dictionary.
 pub(super) fn index(bytes: &[u8], length: usize, section: &str) -> Result<u32> {
-    let index = small(bytes)?;
+    let index = unsigned32(bytes)?;
     if (index as usize) < length {
         return Ok(index);
     }
@@ -264,13 +255,12 @@ pub(super) fn index(bytes: &[u8], length: usize, section: &str) -> Result<u32> {
     ))
 }
 
-/// The parts of a list. An empty value is an empty list.
+/// Elements of a list. An empty value is an empty list.
 pub(super) fn list(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let parts = (!bytes.is_empty()).then(|| bytes.split(|&b| b == b';').map(<[u8]>::trim_ascii));
     parts.into_iter().flatten()
 }
 
-/// Writes a number.
 pub(super) fn put(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
@@ -287,7 +277,7 @@ pub(super) fn put_pair(out: &mut Vec<u8>, key: &str, value: &str) {
     put_field(out, &[(key, true), ("=", false), (value, false)]);
 }
 
-/// Writes a field made of parts; in those marked a `=` is none that ends a key.
+/// Writes a field of several parts; a `=` in the marked ones does not end a key.
 fn put_field(out: &mut Vec<u8>, parts: &[(&str, bool)]) {
     let odd = |&(text, key): &(&str, bool)| {
         text.bytes().any(|b| matches!(b, b',' | b'"' | b'\\' | b'#') || b.is_ascii_control() || (key && b == b'='))
@@ -330,10 +320,10 @@ mod tests {
                 put_text(&mut line, text);
                 put_pair(&mut line, key, text);
                 assert!(!line.contains(&b'\n'));
-                let mut fields = Fields::of(&line);
+                let mut fields = LineFields::new(&line);
                 assert_eq!(fields.next().unwrap().unwrap().text().unwrap(), "x");
                 assert_eq!(fields.next().unwrap().unwrap().text().unwrap(), text);
-                let (k, v) = fields.next().unwrap().unwrap().need_pair().unwrap();
+                let (k, v) = fields.next().unwrap().unwrap().required_pair().unwrap();
                 assert_eq!((&*k, &*v), (key.as_bytes(), text.as_bytes()), "{}", String::from_utf8_lossy(&line));
                 assert!(fields.next().is_none());
             }
@@ -343,12 +333,12 @@ mod tests {
     #[test]
     fn numbers_end_at_63_bits_and_say_so() {
         assert_eq!(unsigned(b"9223372036854775807").unwrap(), u64::try_from(i64::MAX).unwrap());
-        assert!(unsigned(b"9223372036854775808").unwrap_err().what().contains("beyond 63 bits"));
+        assert!(unsigned(b"9223372036854775808").unwrap_err().cause().contains("beyond 63 bits"));
         assert_eq!(signed(b"-9223372036854775808").unwrap(), i64::MIN);
         assert_eq!(signed(b"-5").unwrap(), -5);
         for bad in [&b"--5"[..], b"", b"-", b"4K", b"+1", b"0x10", b"1 2"] {
             assert!(signed(bad).is_err(), "{bad:?}");
         }
-        assert!(small(b"4294967296").is_err());
+        assert!(unsigned32(b"4294967296").is_err());
     }
 }

@@ -1,18 +1,18 @@
-//! The merged profile as text: one file that people read, edit and write as workloads. The format is in docs/profile.md.
+//! The merged profile as text that can be read, edited and written as a workload. The format is in docs/profile.md.
 //!
-//! A name that ends in `.zst` is compressed: the head and the calls of each rank are zstd frames of their own, so that a rank passes
-//! over the parts of others.
+//! A profile whose name ends in `.zst` is compressed: the head and the calls of each rank are separate zstd frames, so that a rank can skip
+//! those of others.
 
 mod error;
 mod fields;
 mod keys;
+mod lines;
 mod predefined;
 mod read_call;
 mod read_head;
 mod read_type;
 mod reader;
 mod section;
-mod source;
 mod write_call;
 mod write_head;
 mod writer;
@@ -20,11 +20,11 @@ mod writer;
 use std::path::Path;
 
 pub use error::TextError;
-pub use reader::Calls;
+pub use reader::CallReader;
 pub use write_call::write_call;
-pub use writer::Writer;
+pub use writer::ProfileWriter;
 
-use crate::{Call, Head};
+use crate::{Call, ProfileHead};
 
 /// True if a file of this name is written compressed.
 #[must_use]
@@ -32,35 +32,35 @@ pub fn is_zstd(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "zst")
 }
 
-/// What stands before the calls. Nothing behind it is read.
+/// Reads only the head.
 ///
 /// # Errors
-/// What is wrong in it, with file, line and next step, or that it cannot be read.
-pub fn read_head(path: &Path) -> Result<Head, TextError> {
+/// The first error in the head, with file, line and next step, or the read error.
+pub fn read_head(path: &Path) -> Result<ProfileHead, TextError> {
     Ok(reader::open(path, None)?.0)
 }
 
-/// The calls of all ranks, in the order of the file, each with its rank. Checks the whole profile.
+/// Reads the calls of all ranks, in the order of the file, each with its rank. Checks the whole profile.
 ///
 /// # Errors
-/// What is wrong before the calls. The iterator gives what is wrong in them.
-pub fn all_ranks(path: &Path) -> Result<(Head, Calls), TextError> {
+/// The first error before the calls. The iterator returns errors in the calls.
+pub fn read_all_ranks(path: &Path) -> Result<(ProfileHead, CallReader), TextError> {
     reader::open(path, None)
 }
 
 /// The calls of one rank.
-pub struct RankCalls(Calls);
+pub struct RankCallReader(CallReader);
 
-/// The calls of one rank. Those of others are passed over without a look into them.
+/// Reads the calls of one rank. Those of others are skipped without parsing.
 ///
 /// # Errors
-/// What is wrong before the calls, or that there is no such rank. The iterator gives what is wrong in the calls.
-pub fn rank_reader(path: &Path, rank: u32) -> Result<(Head, RankCalls), TextError> {
+/// The first error before the calls, or a missing rank. The iterator returns errors in the calls.
+pub fn read_rank(path: &Path, rank: u32) -> Result<(ProfileHead, RankCallReader), TextError> {
     let (head, calls) = reader::open(path, Some(rank))?;
-    Ok((head, RankCalls(calls)))
+    Ok((head, RankCallReader(calls)))
 }
 
-impl RankCalls {
+impl RankCallReader {
     /// Line of the last call, counted from 1 over the whole text.
     #[must_use]
     pub fn line(&self) -> u64 {
@@ -68,7 +68,7 @@ impl RankCalls {
     }
 }
 
-impl Iterator for RankCalls {
+impl Iterator for RankCallReader {
     type Item = Result<Call, TextError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -77,9 +77,9 @@ impl Iterator for RankCalls {
 }
 
 #[cfg(test)]
-mod hostile;
+mod fuzz;
 #[cfg(test)]
-mod refusals;
+mod rejections;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]

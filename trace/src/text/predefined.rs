@@ -1,4 +1,4 @@
-//! Sizes of predefined types as they are on every 64-bit Linux of today, for workloads written by hand.
+//! Sizes of predefined types on current 64-bit Linux systems, for hand-written workloads.
 
 /// Name, size and extent in bytes.
 const TYPES: &[(&str, u64, i64)] = &[
@@ -68,12 +68,11 @@ const TYPES: &[(&str, u64, i64)] = &[
     ("2INTEGER", 8, 8),
 ];
 
-/// Size and extent of a predefined type.
 pub(super) fn lookup(name: &str) -> Option<(u64, i64)> {
     TYPES.iter().find(|row| row.0 == name).map(|row| (row.1, row.2))
 }
 
-/// True if a word in the place of a constructor is the name of a predefined type.
+/// True if a word at the position of a constructor is the name of a predefined type.
 pub(super) fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_uppercase() || c == '2') && !word.contains('=')
 }

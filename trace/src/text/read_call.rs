@@ -1,13 +1,13 @@
-//! A line into a call.
+//! Parses a line into a call.
 
-use super::error::{shown, TextError};
-use super::fields::{index, list, signed, small, text, unsigned, Field, Fields};
-use super::keys::{self, Key, Set};
-use crate::{After, Amode, Call, Completion, Content, ErrorClass, Function, Origin, Whence};
+use super::error::{quoted, TextError};
+use super::fields::{index, list, signed, text, unsigned, unsigned32, LineField, LineFields};
+use super::keys::{self, Key, KeySet};
+use crate::{Amode, Call, CallId, Completion, DataOrigin, ErrorClass, Function, OriginRange, Whence};
 
-/// How long the dictionaries are that calls refer to.
+/// Lengths of the dictionaries that calls refer to.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Bounds {
+pub(super) struct DictionarySizes {
     pub ranks: usize,
     pub comms: usize,
     pub types: usize,
@@ -15,58 +15,56 @@ pub(super) struct Bounds {
     pub files: usize,
 }
 
-/// Makes calls of lines.
 pub(super) struct CallParser {
-    bounds: Bounds,
-    /// Names that were met; a profile has few.
-    names: Vec<(Vec<u8>, Named)>,
+    sizes: DictionarySizes,
+    /// Known names; a profile has few.
+    known_functions: Vec<(Vec<u8>, FunctionKeys)>,
 }
 
-/// What a name stands for: the function, by its twin with large counts or not, the keys that it needs and may have.
+/// Meaning of a name: the function, whether it is the large-count variant, its required and allowed keys.
 #[derive(Clone, Copy)]
-struct Named {
+struct FunctionKeys {
     function: Function,
-    large: bool,
-    needed: Set,
-    allowed: Set,
+    large_count: bool,
+    needed: KeySet,
+    allowed: KeySet,
 }
 
 type Result<T> = std::result::Result<T, TextError>;
 
 impl CallParser {
-    pub(super) fn new(bounds: Bounds) -> Self {
-        Self { bounds, names: Vec::new() }
+    pub(super) fn new(sizes: DictionarySizes) -> Self {
+        Self { sizes, known_functions: Vec::new() }
     }
 
-    /// The call of a line.
-    pub(super) fn call(&mut self, line: &[u8]) -> Result<Call> {
-        let mut fields = Fields::of(line);
+    pub(super) fn parse_line(&mut self, line: &[u8]) -> Result<Call> {
+        let mut fields = LineFields::new(line);
         let begin_ns = time(&mut fields, "begin")?;
         let end_ns = time(&mut fields, "end")?;
-        let field = fields.need("function", "a call is BEGIN_NS,END_NS,FUNCTION,key=value,...")?;
-        let Named { function, large, needed, allowed } = self.function(&field)?;
+        let field = fields.required("function", "a call is BEGIN_NS,END_NS,FUNCTION,key=value,...")?;
+        let FunctionKeys { function, large_count: large, needed, allowed } = self.parse_function(&field)?;
         if end_ns < begin_ns {
             let next = "times are in ns since the first event of all processes; the first two fields are begin and end";
-            return Err(TextError::new("it ends before it begins", next).field(2, "end"));
+            return Err(TextError::new("it ends before it begins", next).with_field(2, "end"));
         }
         let mut call = Call::new(function, begin_ns, end_ns);
-        call.large = large;
-        let mut have = Set::default();
+        call.large_count = large;
+        let mut have = KeySet::default();
         while let Some(field) = fields.next() {
             let field = field?;
             if let Some((name, value)) = field.plain_pair() {
-                self.keyed(&mut call, (needed, allowed), &mut have, (name, value), field.number)?;
+                self.parse_pair(&mut call, (needed, allowed), &mut have, (name, value), field.number)?;
             } else {
-                let (name, value) = field.need_pair()?;
-                self.keyed(&mut call, (needed, allowed), &mut have, (&name, &value), field.number)?;
+                let (name, value) = field.required_pair()?;
+                self.parse_pair(&mut call, (needed, allowed), &mut have, (&name, &value), field.number)?;
             }
         }
         if call.error.is_none() {
-            if let Some(key) = needed.first_beyond(have) {
+            if let Some(key) = needed.first_difference(have) {
                 let next = format!(
-                    "{} needs {}, unless it failed (error=...); {}=? is for what is not known",
+                    "{} requires {}, unless it failed (error=...); write {}=? if unknown",
                     function.name(),
-                    names(needed),
+                    key_names(needed),
                     key.name()
                 );
                 return Err(TextError::new(format!("{}= is missing", key.name()), next));
@@ -75,13 +73,12 @@ impl CallParser {
         Ok(call)
     }
 
-    /// One `key=value`.
     #[inline]
-    fn keyed(
+    fn parse_pair(
         &self,
         call: &mut Call,
-        keys: (Set, Set),
-        have: &mut Set,
+        keys: (KeySet, KeySet),
+        have: &mut KeySet,
         pair: (&[u8], &[u8]),
         number: usize,
     ) -> Result<()> {
@@ -89,45 +86,45 @@ impl CallParser {
         let (needed, allowed) = keys;
         let function = call.function;
         let Some(key) = Key::named(name) else {
-            return Err(unknown_key(name, function, allowed).field(number, ""));
+            return Err(unknown_key(name, function, allowed).with_field(number, ""));
         };
         if !allowed.has(key) {
-            let next = format!("{} may have {}", function.name(), names(allowed));
+            let next = format!("{} may have {}", function.name(), key_names(allowed));
             let what = format!("{} has no such key", function.name());
-            return Err(TextError::new(what, next).field(number, key.name()));
+            return Err(TextError::new(what, next).with_field(number, key.name()));
         }
         if have.has(key) {
-            return Err(TextError::new("the key is there twice", "remove one of them").field(number, key.name()));
+            return Err(TextError::new("duplicate key", "remove one of them").with_field(number, key.name()));
         }
         have.insert(key);
-        // The recording did not know it.
+        // Not known to the recording.
         if value == b"?" && needed.has(key) {
             return Ok(());
         }
-        self.set(call, key, value).map_err(|e| e.field(number, key.name()))
+        self.set_key(call, key, value).map_err(|e| e.with_field(number, key.name()))
     }
 
-    fn function(&mut self, field: &Field<'_>) -> Result<Named> {
+    fn parse_function(&mut self, field: &LineField<'_>) -> Result<FunctionKeys> {
         let name = field.bytes()?;
-        if let Some(found) = self.names.iter().find(|known| known.0 == *name) {
+        if let Some(found) = self.known_functions.iter().find(|known| known.0 == *name) {
             return Ok(found.1);
         }
-        let found = std::str::from_utf8(&name).ok().and_then(Function::named);
+        let found = std::str::from_utf8(&name).ok().and_then(Function::from_name);
         let (function, large) = found.ok_or_else(|| {
             let next = "write the name of the standard, such as File_write_at or File_write_at_c, with or without MPI_";
-            TextError::new(format!("{} is no function that is recorded", shown(&name)), next)
-                .field(field.number, "function")
+            TextError::new(format!("{} is not a recorded function", quoted(&name)), next)
+                .with_field(field.number, "function")
         })?;
         let (needed, allowed) = keys::of(function);
-        let found = Named { function, large, needed, allowed };
-        self.names.push((name.into_owned(), found));
+        let found = FunctionKeys { function, large_count: large, needed, allowed };
+        self.known_functions.push((name.into_owned(), found));
         Ok(found)
     }
 
-    fn set(&self, call: &mut Call, key: Key, value: &[u8]) -> Result<()> {
-        let bounds = &self.bounds;
+    fn set_key(&self, call: &mut Call, key: Key, value: &[u8]) -> Result<()> {
+        let bounds = &self.sizes;
         match key {
-            Key::Thread => call.thread = small(value)?,
+            Key::Thread => call.thread = unsigned32(value)?,
             Key::Error => call.error = Some(error_class(value)?),
             Key::Handle => call.handle = Some(handle(value)?),
             Key::File => call.file = Some(index(value, bounds.files, "file")?),
@@ -151,30 +148,32 @@ impl CallParser {
             Key::Done => call.completions = list(value).map(completion).collect::<Result<_>>()?,
             Key::Polls => call.polls = unsigned(value)?,
             Key::After => call.after = list(value).map(|part| after(part, bounds.ranks)).collect::<Result<_>>()?,
-            Key::Met => call.met_ns = Some(unsigned(value)?),
+            Key::Met => call.since_barrier_ns = Some(unsigned(value)?),
             Key::From => call.from = list(value).map(|part| origin(part, bounds.ranks)).collect::<Result<_>>()?,
         }
         Ok(())
     }
 }
 
-fn time(fields: &mut Fields<'_>, name: &str) -> Result<u64> {
-    let field = fields.need(name, "a call is BEGIN_NS,END_NS,FUNCTION,key=value,...")?;
-    unsigned(&field.bytes()?).map_err(|e| e.field(field.number, name))
+fn time(fields: &mut LineFields<'_>, name: &str) -> Result<u64> {
+    let field = fields.required(name, "a call is BEGIN_NS,END_NS,FUNCTION,key=value,...")?;
+    unsigned(&field.bytes()?).map_err(|e| e.with_field(field.number, name))
 }
 
-/// The keys of a set.
-pub(super) fn names(set: Set) -> String {
+pub(super) fn key_names(set: KeySet) -> String {
     let names: Vec<_> = Key::ALL.iter().filter(|key| set.has(**key)).map(|key| key.name()).collect();
     names.join(", ")
 }
 
-fn unknown_key(name: &[u8], function: Function, allowed: Set) -> TextError {
-    TextError::new(format!("{} is no key", shown(name)), format!("{} may have {}", function.name(), names(allowed)))
+fn unknown_key(name: &[u8], function: Function, allowed: KeySet) -> TextError {
+    TextError::new(
+        format!("{} is not a key", quoted(name)),
+        format!("{} may have {}", function.name(), key_names(allowed)),
+    )
 }
 
 fn handle(value: &[u8]) -> Result<u32> {
-    match small(value)? {
+    match unsigned32(value)? {
         0 => Err(TextError::new("there is no handle 0", "the first file that a rank opens is 1")),
         handle => Ok(handle),
     }
@@ -182,9 +181,9 @@ fn handle(value: &[u8]) -> Result<u32> {
 
 fn error_class(value: &[u8]) -> Result<ErrorClass> {
     let name = std::str::from_utf8(value).ok();
-    name.and_then(ErrorClass::named).ok_or_else(|| {
+    name.and_then(ErrorClass::from_name).ok_or_else(|| {
         TextError::new(
-            format!("{} is no error class", shown(value)),
+            format!("{} is not an error class", quoted(value)),
             "write its name, such as MPI_ERR_IO or MPI_ERR_OTHER",
         )
     })
@@ -195,8 +194,8 @@ fn amode(value: &[u8]) -> Result<Amode> {
     for part in list(value).filter(|part| *part != b"none") {
         let bit = Amode::NAMES.iter().position(|name| name.as_bytes() == part).ok_or_else(|| {
             TextError::new(
-                format!("{} is no mode", shown(part)),
-                format!("write some of {} with ';' between", Amode::NAMES.join(" ")),
+                format!("{} is not a mode", quoted(part)),
+                format!("write some of {} separated by ';'", Amode::NAMES.join(" ")),
             )
         })?;
         mode |= 1 << bit;
@@ -206,19 +205,18 @@ fn amode(value: &[u8]) -> Result<Amode> {
 
 fn whence(value: &[u8]) -> Result<Whence> {
     let name = std::str::from_utf8(value).ok();
-    name.and_then(Whence::named)
-        .ok_or_else(|| TextError::new(format!("{} is no place to seek from", shown(value)), "write set, cur or end"))
+    name.and_then(Whence::from_name)
+        .ok_or_else(|| TextError::new(format!("{} is not a whence", quoted(value)), "write set, cur or end"))
 }
 
 fn flag(value: &[u8]) -> Result<bool> {
     match value {
         b"0" | b"false" => Ok(false),
         b"1" | b"true" => Ok(true),
-        _ => Err(TextError::new(format!("{} is neither 0 nor 1", shown(value)), "write 0 or 1")),
+        _ => Err(TextError::new(format!("{} is neither 0 nor 1", quoted(value)), "write 0 or 1")),
     }
 }
 
-/// Splits at the first separator.
 fn split(part: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
     let at = part.iter().position(|&b| b == separator)?;
     Some((part[..at].trim_ascii(), part[at + 1..].trim_ascii()))
@@ -236,41 +234,41 @@ fn completion(part: &[u8]) -> Result<Completion> {
 }
 
 fn rank(value: &[u8], ranks: usize) -> Result<u32> {
-    let rank = small(value)?;
+    let rank = unsigned32(value)?;
     if (rank as usize) < ranks {
         return Ok(rank);
     }
     Err(TextError::new(format!("there is no rank {rank}: the profile has {ranks}"), "correct the rank, or 'ranks,N'"))
 }
 
-fn after(part: &[u8], ranks: usize) -> Result<After> {
+fn after(part: &[u8], ranks: usize) -> Result<CallId> {
     let (who, begin) = split(part, b'@').ok_or_else(|| {
         TextError::new(
-            format!("{} is not RANK@BEGIN", shown(part)),
+            format!("{} is not RANK@BEGIN", quoted(part)),
             "write rank and begin of a call of another rank, as in after=0@1200",
         )
     })?;
-    Ok(After { rank: rank(who, ranks)?, begin_ns: unsigned(begin)? })
+    Ok(CallId { rank: rank(who, ranks)?, begin_ns: unsigned(begin)? })
 }
 
 /// `BYTES@RANK:BEGIN+MEMORY`, `BYTES@file`, `BYTES@hole` or `BYTES@?`.
-fn origin(part: &[u8], ranks: usize) -> Result<Origin> {
+fn origin(part: &[u8], ranks: usize) -> Result<OriginRange> {
     let wrong = || {
         let next = "write BYTES@RANK:BEGIN+MEMORY, BYTES@file, BYTES@hole or BYTES@?";
-        TextError::new(format!("{} is no origin of data", shown(part)), next)
+        TextError::new(format!("{} is not an origin of data", quoted(part)), next)
     };
     let (bytes, content) = split(part, b'@').ok_or_else(wrong)?;
     let bytes = unsigned(bytes)?;
     let content = match content {
-        b"file" => Content::File,
-        b"hole" => Content::Hole,
-        b"?" => Content::Unknown,
+        b"file" => DataOrigin::File,
+        b"hole" => DataOrigin::Hole,
+        b"?" => DataOrigin::Unknown,
         call => {
             let (who, place) = split(call, b':').ok_or_else(wrong)?;
             let sign = place.iter().position(|&b| b == b'+' || b == b'-').ok_or_else(wrong)?;
             let memory = place[sign..].strip_prefix(b"+").unwrap_or(&place[sign..]);
-            Content::Call { rank: rank(who, ranks)?, begin_ns: unsigned(&place[..sign])?, memory: signed(memory)? }
+            DataOrigin::Call { rank: rank(who, ranks)?, begin_ns: unsigned(&place[..sign])?, memory: signed(memory)? }
         }
     };
-    Ok(Origin { bytes, content })
+    Ok(OriginRange { bytes, origin: content })
 }

@@ -1,35 +1,33 @@
-//! What stands before the calls.
+//! Parses the head.
 
-use super::error::{shown, TextError};
-use super::fields::{index, list, signed, small, text, unsigned, Field, Fields};
-use super::read_type::{depth, read_type, weight};
-use super::section::{self, FIRST_LINE, NAME};
-use crate::{End, Head, OpenedFile, Process};
+use super::error::{quoted, TextError};
+use super::fields::{index, list, signed, text, unsigned, unsigned32, LineField, LineFields};
+use super::read_type::{nesting_depth, read_type, stored_numbers};
+use super::section::{self, FIRST_LINE, FORMAT_NAME};
+use crate::{OpenedFile, Process, ProfileHead, RecordingStatus};
 
 type Result<T> = std::result::Result<T, TextError>;
 
-/// Most ranks of a profile.
+/// Maximum number of ranks of a profile.
 pub(super) const RANKS_LIMIT: usize = 1 << 20;
-/// Most entries of a dictionary.
+/// Maximum number of entries of a dictionary.
 const ENTRIES_LIMIT: usize = 1 << 20;
 /// A hint takes as much memory as this many numbers.
 const HINT_WEIGHT: usize = 16;
-/// Most numbers in all communicators and types together: 256 MiB.
+/// Maximum number of numbers in all communicators and types together: 256 MiB.
 const NUMBERS_LIMIT: usize = 1 << 25;
-/// Types nested deeper than this are refused, as whatever walks through them may call itself.
+/// Maximum nesting depth of types, because traversals may be recursive.
 const DEPTH_LIMIT: u16 = 128;
 
-/// Makes a head of lines.
 #[derive(Default)]
 pub(super) struct HeadParser {
-    head: Head,
+    head: ProfileHead,
     ranks: Option<usize>,
     numbers: usize,
     depths: Vec<u16>,
-    had: [bool; 4],
+    seen_sections: [bool; 4],
 }
 
-/// Checks the first line.
 pub(super) fn first_line(line: &[u8]) -> Result<()> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii_end();
     if line == FIRST_LINE.as_bytes() {
@@ -37,11 +35,11 @@ pub(super) fn first_line(line: &[u8]) -> Result<()> {
     }
     let foreign = || {
         TextError::new(
-            format!("this is no profile: it begins with {}", shown(line)),
+            format!("this is not a profile: it begins with {}", quoted(line)),
             format!("a profile begins with the line {FIRST_LINE}"),
         )
     };
-    let Some(version) = line.strip_prefix(NAME.as_bytes()).and_then(|rest| rest.strip_prefix(b",")) else {
+    let Some(version) = line.strip_prefix(FORMAT_NAME.as_bytes()).and_then(|rest| rest.strip_prefix(b",")) else {
         return Err(foreign());
     };
     match unsigned(version) {
@@ -49,19 +47,18 @@ pub(super) fn first_line(line: &[u8]) -> Result<()> {
             format!("version {version} was written by a newer release; this one reads version 1"),
             "use the release that wrote it, or a newer one",
         )
-        .field(2, "version")),
+        .with_field(2, "version")),
         _ => Err(foreign()),
     }
 }
 
 impl HeadParser {
-    /// A line of the head.
-    pub(super) fn line(&mut self, line: &[u8]) -> Result<()> {
-        let mut fields = Fields::of(line);
-        let word = fields.need("section", "")?.bytes()?;
+    pub(super) fn parse_line(&mut self, line: &[u8]) -> Result<()> {
+        let mut fields = LineFields::new(line);
+        let word = fields.required("section", "")?.bytes()?;
         match &*word {
             b"library" => self.once(0, &mut fields, |head, fields| {
-                head.library = fields.need("library", "write the name of the MPI library")?.text()?;
+                head.library = fields.required("library", "write the name of the MPI library")?.text()?;
                 Ok(())
             })?,
             b"command" => self.once(1, &mut fields, |head, fields| {
@@ -71,11 +68,11 @@ impl HeadParser {
                 Ok(())
             })?,
             b"started" => self.once(2, &mut fields, |head, fields| {
-                head.started_unix_ns = number(fields, "time", unsigned)?;
+                head.started_unix_ns = parse_number(fields, "time", unsigned)?;
                 Ok(())
             })?,
             b"cost" => self.once(3, &mut fields, |head, fields| {
-                head.cost_ns = Some(number(fields, "cost", cost)?);
+                head.cost_ns = Some(parse_number(fields, "cost", parse_cost)?);
                 Ok(())
             })?,
             b"ranks" => self.ranks(&mut fields)?,
@@ -89,24 +86,24 @@ impl HeadParser {
                     "a call before any 'calls' line",
                     "put calls,RANK,N before the calls of a rank",
                 )
-                .field(1, "section"));
+                .with_field(1, "section"));
             }
-            other => return Err(section::unknown(other)),
+            other => return Err(section::unknown_section(other)),
         }
         match fields.next() {
             None => Ok(()),
             Some(field) => Err(TextError::new("too many fields", "see docs/profile.md for the fields of each section")
-                .field(field?.number, "")),
+                .with_field(field?.number, "")),
         }
     }
 
-    /// The head, when all its lines are read.
-    pub(super) fn finish(mut self) -> Result<Head> {
+    /// Returns the head after its last line.
+    pub(super) fn finish(mut self) -> Result<ProfileHead> {
         if let Some(ranks) = self.ranks {
             self.head.processes.resize_with(ranks, unknown_process);
         }
         if self.head.processes.is_empty() {
-            return Err(TextError::new("nothing says how many ranks there are", "add a line ranks,N before the calls"));
+            return Err(TextError::new("the number of ranks is missing", "add a line ranks,N before the calls"));
         }
         Ok(self.head)
     }
@@ -114,40 +111,40 @@ impl HeadParser {
     fn once(
         &mut self,
         which: usize,
-        fields: &mut Fields<'_>,
-        read: impl FnOnce(&mut Head, &mut Fields<'_>) -> Result<()>,
+        fields: &mut LineFields<'_>,
+        read: impl FnOnce(&mut ProfileHead, &mut LineFields<'_>) -> Result<()>,
     ) -> Result<()> {
-        if std::mem::replace(&mut self.had[which], true) {
-            return Err(TextError::new("this line is there twice", "remove one of them").field(1, "section"));
+        if std::mem::replace(&mut self.seen_sections[which], true) {
+            return Err(TextError::new("duplicate line", "remove one of them").with_field(1, "section"));
         }
         read(&mut self.head, fields)
     }
 
-    fn ranks(&mut self, fields: &mut Fields<'_>) -> Result<()> {
-        let ranks = number(fields, "number of ranks", unsigned)?;
+    fn ranks(&mut self, fields: &mut LineFields<'_>) -> Result<()> {
+        let ranks = parse_number(fields, "number of ranks", unsigned)?;
         if self.ranks.is_some() || !self.head.processes.is_empty() {
             return Err(TextError::new(
-                "'ranks' stands behind another 'ranks' or 'process' line",
+                "'ranks' comes after another 'ranks' or 'process' line",
                 "put it once before them",
             )
-            .field(1, "section"));
+            .with_field(1, "section"));
         }
         self.ranks = Some(usize::try_from(ranks).ok().filter(|n| (1..=RANKS_LIMIT).contains(n)).ok_or_else(|| {
             TextError::new(format!("{ranks} ranks"), format!("a profile has 1 to {RANKS_LIMIT} ranks"))
-                .field(2, "number of ranks")
+                .with_field(2, "number of ranks")
         })?);
         Ok(())
     }
 
-    fn process(&mut self, fields: &mut Fields<'_>) -> Result<()> {
+    fn process(&mut self, fields: &mut LineFields<'_>) -> Result<()> {
         let limit = self.ranks.unwrap_or(RANKS_LIMIT);
-        consecutive(fields, self.head.processes.len(), "process", "rank")?;
+        check_consecutive(fields, self.head.processes.len(), "process", "rank")?;
         if self.head.processes.len() >= limit {
             return Err(TextError::new(format!("more processes than ranks: {limit}"), "correct the line 'ranks'")
-                .field(2, "rank"));
+                .with_field(2, "rank"));
         }
         let mut process = unknown_process();
-        process.host = fields.need("host", "write process,RANK,HOST")?.text()?;
+        process.host = fields.required("host", "write process,RANK,HOST")?.text()?;
         while let Some(field) = fields.next() {
             process_field(&mut process, &field?)?;
         }
@@ -155,48 +152,48 @@ impl HeadParser {
         Ok(())
     }
 
-    fn size(&self) -> usize {
+    fn rank_count(&self) -> usize {
         self.ranks.unwrap_or(self.head.processes.len())
     }
 
-    fn comm(&mut self, fields: &mut Fields<'_>) -> Result<()> {
-        consecutive(fields, self.head.comms.len(), "comm", "number")?;
-        let size = self.size();
-        let field = fields.need("ranks", "write world ranks with ';' between, ranges as 0-3, or 'world'")?;
+    fn comm(&mut self, fields: &mut LineFields<'_>) -> Result<()> {
+        check_consecutive(fields, self.head.comms.len(), "comm", "number")?;
+        let size = self.rank_count();
+        let field = fields.required("ranks", "write world ranks separated by ';', ranges as 0-3, or 'world'")?;
         let value = field.bytes()?;
         if size == 0 {
             return Err(TextError::new(
-                "nothing says yet how many ranks there are",
+                "the number of ranks is not known here",
                 "put the line ranks,N or the process lines before",
             )
-            .field(1, "section"));
+            .with_field(1, "section"));
         }
-        let ranks = members(&value, size, NUMBERS_LIMIT.saturating_sub(self.numbers))
-            .map_err(|e| e.field(field.number, "ranks"))?;
+        let ranks = parse_ranks(&value, size, NUMBERS_LIMIT.saturating_sub(self.numbers))
+            .map_err(|e| e.with_field(field.number, "ranks"))?;
         let mut sorted = ranks.clone();
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(TextError::new(format!("rank {} is there twice", pair[0]), "write every rank once")
-                .field(field.number, "ranks"));
+            return Err(TextError::new(format!("duplicate rank {}", pair[0]), "list every rank once")
+                .with_field(field.number, "ranks"));
         }
         self.numbers += ranks.len();
         self.head.comms.push(ranks);
         Ok(())
     }
 
-    fn datatype(&mut self, fields: &mut Fields<'_>) -> Result<()> {
+    fn datatype(&mut self, fields: &mut LineFields<'_>) -> Result<()> {
         let known = self.head.types.len();
-        consecutive(fields, known, "type", "number")?;
+        check_consecutive(fields, known, "type", "number")?;
         let datatype = read_type(fields, known)?;
-        self.numbers += weight(&datatype);
+        self.numbers += stored_numbers(&datatype);
         if self.numbers > NUMBERS_LIMIT {
-            return Err(too_many());
+            return Err(too_many_numbers());
         }
-        let depth = depth(&datatype, &self.depths);
+        let depth = nesting_depth(&datatype, &self.depths);
         if depth > DEPTH_LIMIT {
             return Err(TextError::new(
                 format!("nested deeper than {DEPTH_LIMIT} types"),
-                "write the same places with fewer constructors",
+                "describe the same data with fewer constructors",
             ));
         }
         self.depths.push(depth);
@@ -204,51 +201,53 @@ impl HeadParser {
         Ok(())
     }
 
-    fn info(&mut self, fields: &mut Fields<'_>) -> Result<()> {
-        consecutive(fields, self.head.infos.len(), "info", "number")?;
+    fn info(&mut self, fields: &mut LineFields<'_>) -> Result<()> {
+        check_consecutive(fields, self.head.infos.len(), "info", "number")?;
         let mut hints: Vec<(String, String)> = Vec::new();
         while let Some(field) = fields.next() {
             let field = field?;
-            let (key, value) = field.need_pair()?;
-            let read = |bytes| text(bytes).map_err(|e: TextError| e.field(field.number, "hint"));
+            let (key, value) = field.required_pair()?;
+            let read = |bytes| text(bytes).map_err(|e: TextError| e.with_field(field.number, "hint"));
             hints.push((read(key)?, read(value)?));
             self.numbers += HINT_WEIGHT;
             if self.numbers > NUMBERS_LIMIT {
-                return Err(too_many());
+                return Err(too_many_numbers());
             }
         }
         self.head.infos.push(hints);
         Ok(())
     }
 
-    fn file(&mut self, fields: &mut Fields<'_>) -> Result<()> {
-        consecutive(fields, self.head.files.len(), "file", "number")?;
-        let path = fields.need("path", "write file,NUMBER,PATH,SIZE")?.text()?;
-        let mut file = OpenedFile { path, size_bytes: None, fs_type: String::new(), made_ns: None, gone_ns: None };
+    fn file(&mut self, fields: &mut LineFields<'_>) -> Result<()> {
+        check_consecutive(fields, self.head.files.len(), "file", "number")?;
+        let path = fields.required("path", "write file,NUMBER,PATH,SIZE")?.text()?;
+        let mut file =
+            OpenedFile { path, size_bytes: None, fs_type: String::new(), created_ns: None, removed_ns: None };
         while let Some(field) = fields.next() {
             let field = field?;
             match (field.pair()?, field.number) {
                 (Some((key, value)), _) if *key == *b"fs" => {
-                    file.fs_type = text(value).map_err(|e| e.field(field.number, "fs"))?
+                    file.fs_type = text(value).map_err(|e| e.with_field(field.number, "fs"))?
                 }
                 (Some((key, value)), _) if *key == *b"made" => {
-                    file.made_ns = Some(unsigned(&value).map_err(|e| e.field(field.number, "made"))?)
+                    file.created_ns = Some(unsigned(&value).map_err(|e| e.with_field(field.number, "made"))?)
                 }
                 (Some((key, value)), _) if *key == *b"gone" => {
-                    file.gone_ns = Some(unsigned(&value).map_err(|e| e.field(field.number, "gone"))?)
+                    file.removed_ns = Some(unsigned(&value).map_err(|e| e.with_field(field.number, "gone"))?)
                 }
                 (None, 4) if *field.bytes()? == *b"-" => {}
                 (None, 4) => {
                     file.size_bytes = Some(
-                        unsigned(&field.bytes()?).map_err(|e| e.field(4, "size in bytes, or - if it did not exist"))?,
+                        unsigned(&field.bytes()?)
+                            .map_err(|e| e.with_field(4, "size in bytes, or - if it did not exist"))?,
                     )
                 }
                 _ => {
                     return Err(TextError::new(
-                        "this belongs to no file",
-                        "write file,NUMBER,PATH,SIZE and perhaps fs=KIND, made=TIME, gone=TIME",
+                        "this is not a field of a file",
+                        "write file,NUMBER,PATH,SIZE, optionally with fs=TYPE, made=TIME, gone=TIME",
                     )
-                    .field(field.number, ""))
+                    .with_field(field.number, ""))
                 }
             }
         }
@@ -258,63 +257,71 @@ impl HeadParser {
 }
 
 fn unknown_process() -> Process {
-    Process { host: String::new(), pid: 0, clock_offset_ns: [0, 0], end: End::Complete, calls: 0, storage_bytes: None }
+    Process {
+        host: String::new(),
+        pid: 0,
+        clock_offset_ns: [0, 0],
+        end: RecordingStatus::Complete,
+        calls: 0,
+        storage_bytes: None,
+    }
 }
 
-fn process_field(process: &mut Process, field: &Field<'_>) -> Result<()> {
-    let at = |name: &'static str| move |e: TextError| e.field(field.number, name);
+fn process_field(process: &mut Process, field: &LineField<'_>) -> Result<()> {
+    let at = |name: &'static str| move |e: TextError| e.with_field(field.number, name);
     let Some((key, value)) = field.pair()? else {
         if field.number == 4 {
-            process.pid = small(&field.bytes()?).map_err(at("pid"))?;
+            process.pid = unsigned32(&field.bytes()?).map_err(at("pid"))?;
             return Ok(());
         }
-        return Err(TextError::new("this belongs to no process", "write process,RANK,HOST,PID,key=value,...")
-            .field(field.number, ""));
+        return Err(TextError::new("this is not a field of a process", "write process,RANK,HOST,PID,key=value,...")
+            .with_field(field.number, ""));
     };
     match &*key {
-        b"clock" => process.clock_offset_ns = pair(&value, signed).map_err(at("clock"))?,
+        b"clock" => process.clock_offset_ns = parse_pair(&value, signed).map_err(at("clock"))?,
         b"calls" => process.calls = unsigned(&value).map_err(at("calls"))?,
-        b"storage" => process.storage_bytes = Some(pair(&value, unsigned).map_err(at("storage"))?),
+        b"storage" => process.storage_bytes = Some(parse_pair(&value, unsigned).map_err(at("storage"))?),
         b"end" => {
-            let end = std::str::from_utf8(&value).ok().and_then(End::named);
+            let end = std::str::from_utf8(&value).ok().and_then(RecordingStatus::from_name);
             process.end = end.ok_or_else(|| {
-                TextError::new(format!("{} is no end", shown(&value)), "write complete, aborted, cut or full")
-                    .field(field.number, "end")
+                TextError::new(format!("{} is not a valid end", quoted(&value)), "write complete, aborted, cut or full")
+                    .with_field(field.number, "end")
             })?;
         }
         other => {
             return Err(TextError::new(
-                format!("a process has no key {}", shown(other)),
+                format!("a process has no key {}", quoted(other)),
                 "it has clock, end, calls, storage",
             )
-            .field(field.number, ""))
+            .with_field(field.number, ""))
         }
     }
     Ok(())
 }
 
-/// Two numbers with `;` between.
-fn pair<T>(value: &[u8], read: impl Fn(&[u8]) -> Result<T>) -> Result<[T; 2]> {
+/// Two numbers separated by `;`.
+fn parse_pair<T>(value: &[u8], read: impl Fn(&[u8]) -> Result<T>) -> Result<[T; 2]> {
     let numbers = list(value).map(read).collect::<Result<Vec<T>>>()?;
-    <[T; 2]>::try_from(numbers).map_err(|_| TextError::new("not two numbers", "write two numbers with ';' between"))
+    <[T; 2]>::try_from(numbers).map_err(|_| TextError::new("not two numbers", "write two numbers separated by ';'"))
 }
 
-fn number<T>(fields: &mut Fields<'_>, name: &str, read: impl Fn(&[u8]) -> Result<T>) -> Result<T> {
-    let field = fields.need(name, "write a number")?;
-    read(&field.bytes()?).map_err(|e| e.field(field.number, name))
+fn parse_number<T>(fields: &mut LineFields<'_>, name: &str, read: impl Fn(&[u8]) -> Result<T>) -> Result<T> {
+    let field = fields.required(name, "write a number")?;
+    read(&field.bytes()?).map_err(|e| e.with_field(field.number, name))
 }
 
-fn cost(bytes: &[u8]) -> Result<f64> {
+fn parse_cost(bytes: &[u8]) -> Result<f64> {
     let value = std::str::from_utf8(bytes)
         .ok()
         .and_then(|text| text.parse::<f64>().ok())
         .filter(|v| v.is_finite() && *v >= 0.0);
-    value.ok_or_else(|| TextError::new(format!("{} is no cost", shown(bytes)), "write ns per call, as in cost,23.5"))
+    value
+        .ok_or_else(|| TextError::new(format!("{} is not a cost", quoted(bytes)), "write ns per call, as in cost,23.5"))
 }
 
-/// The number of a line has to be the next one.
-fn consecutive(fields: &mut Fields<'_>, expected: usize, section: &str, name: &str) -> Result<()> {
-    let found = number(fields, name, small)?;
+/// Checks that the number of a line is the next one.
+fn check_consecutive(fields: &mut LineFields<'_>, expected: usize, section: &str, name: &str) -> Result<()> {
+    let found = parse_number(fields, name, unsigned32)?;
     if expected >= ENTRIES_LIMIT {
         return Err(TextError::new(
             format!("more than {ENTRIES_LIMIT} lines '{section}'"),
@@ -324,26 +331,26 @@ fn consecutive(fields: &mut Fields<'_>, expected: usize, section: &str, name: &s
     if found as usize == expected {
         return Ok(());
     }
-    let next = format!("number the '{section}' lines from 0 without a gap");
-    Err(TextError::new(format!("{section} {found} where {expected} is the next"), next).field(2, name))
+    let next = format!("number the '{section}' lines from 0 without gaps");
+    Err(TextError::new(format!("{section} {found} where {expected} is the next"), next).with_field(2, name))
 }
 
-fn too_many() -> TextError {
+fn too_many_numbers() -> TextError {
     TextError::new(
         "communicators, types and hints have too many numbers",
         format!("all together may have {NUMBERS_LIMIT}"),
     )
 }
 
-fn members(value: &[u8], size: usize, room: usize) -> Result<Vec<u32>> {
+fn parse_ranks(value: &[u8], size: usize, capacity: usize) -> Result<Vec<u32>> {
     if value == b"world" {
-        return if size <= room { Ok((0..).take(size).collect()) } else { Err(too_many()) };
+        return if size <= capacity { Ok((0..).take(size).collect()) } else { Err(too_many_numbers()) };
     }
     let rank = |part: &[u8]| {
         index(part, size, "rank").map_err(|_| {
             TextError::new(
-                format!("{} is no rank: the profile has {size}", shown(part)),
-                "write ranks with ';' between, ranges as 0-3",
+                format!("{} is not a rank: the profile has {size}", quoted(part)),
+                "write ranks separated by ';', ranges as 0-3",
             )
         })
     };
@@ -356,16 +363,16 @@ fn members(value: &[u8], size: usize, room: usize) -> Result<Vec<u32>> {
         };
         if last < first {
             return Err(TextError::new(
-                format!("{} goes down", shown(part)),
+                format!("{} is descending", quoted(part)),
                 "write a range from the lower to the higher rank",
             ));
         }
-        // A range is as long as the world at most, and a rank may be there only once.
-        if ranks.len() + (last - first) as usize >= room.min(size) {
-            return Err(if room < size {
-                too_many()
+        // A range is at most as long as the world, and a rank may occur only once.
+        if ranks.len() + (last - first) as usize >= capacity.min(size) {
+            return Err(if capacity < size {
+                too_many_numbers()
             } else {
-                TextError::new("more ranks than there are", "write every rank once")
+                TextError::new("more ranks than there are", "list every rank once")
             });
         }
         ranks.extend(first..=last);

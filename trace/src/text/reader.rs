@@ -1,49 +1,49 @@
-//! A profile from text, streamed.
+//! Streaming reader of a profile.
 
 use std::path::Path;
 
 use super::error::TextError;
-use super::read_call::{Bounds, CallParser};
+use super::lines::ProfileLines;
+use super::read_call::{CallParser, DictionarySizes};
 use super::read_head::{first_line, HeadParser};
 use super::section;
-use super::source::Lines;
-use crate::{Call, Head};
+use crate::{Call, ProfileHead};
 
 type Result<T> = std::result::Result<T, TextError>;
 
-/// Most text before the calls.
+/// Maximum size of the head.
 const HEAD_LIMIT_BYTES: u64 = 256 << 20;
 
-/// A rank's part while it is read.
+/// Section of a rank while it is read.
 #[derive(Clone, Copy)]
-struct Part {
+struct RankSection {
     rank: u32,
     calls: u64,
-    done: u64,
+    calls_read: u64,
     last_begin_ns: u64,
     last_line: u64,
 }
 
-/// Calls of a profile, one behind the other, with the rank of each. Ends behind the first error.
-pub struct Calls {
-    lines: Lines,
+/// Calls of a profile with their ranks. Ends after the first error.
+pub struct CallReader {
+    lines: ProfileLines,
     parser: CallParser,
-    /// Calls of each rank by the head, 0 if it does not say.
-    said: Vec<u64>,
-    seen: Vec<bool>,
-    want: Option<u32>,
-    /// The part whose first line is read, but not begun.
-    next: Option<(u32, u64)>,
-    part: Option<Part>,
-    over: bool,
+    /// Calls of each rank by the head, 0 if not stated.
+    declared_calls: Vec<u64>,
+    seen_ranks: Vec<bool>,
+    wanted_rank: Option<u32>,
+    /// Next section, whose first line is read.
+    next_section: Option<(u32, u64)>,
+    current_section: Option<RankSection>,
+    is_finished: bool,
 }
 
-/// Opens a profile, reads what stands before the calls.
+/// Opens a profile and reads the head.
 ///
 /// # Errors
-/// What is wrong in it, or that it cannot be read.
-pub(super) fn open(path: &Path, want: Option<u32>) -> Result<(Head, Calls)> {
-    let mut lines = Lines::open(path, want)?;
+/// The first error in it, or the read error.
+pub(super) fn open(path: &Path, want: Option<u32>) -> Result<(ProfileHead, CallReader)> {
+    let mut lines = ProfileLines::open(path, want)?;
     let first = match lines.next()? {
         Some(line) => first_line(line),
         None => Err(TextError::new("the file is empty", "record again; the disk may have been full")),
@@ -52,7 +52,7 @@ pub(super) fn open(path: &Path, want: Option<u32>) -> Result<(Head, Calls)> {
     let mut parser = HeadParser::default();
     let next = loop {
         if lines.text_bytes() > HEAD_LIMIT_BYTES {
-            let next = "this is no profile, or it is damaged; record or merge it again";
+            let next = "this is not a profile, or it is damaged; record or merge it again";
             return Err(lines
                 .locate(TextError::new(format!("more than {} MiB before the calls", HEAD_LIMIT_BYTES >> 20), next)));
         }
@@ -61,44 +61,44 @@ pub(super) fn open(path: &Path, want: Option<u32>) -> Result<(Head, Calls)> {
             continue;
         }
         let read = if line.trim_ascii_start().starts_with(b"calls") {
-            section::calls(line).map(Some)
+            section::parse_calls(line).map(Some)
         } else {
-            parser.line(line).map(|()| None)
+            parser.parse_line(line).map(|()| None)
         };
-        let read = read.map_err(|e| explain(e, line));
+        let read = read.map_err(|e| prefer_utf8_error(e, line));
         if let Some(next) = read.map_err(|e| lines.locate(e))? {
             break Some(next);
         }
     };
     let head = parser.finish().map_err(|e| lines.locate(e))?;
-    if next.is_none() && lines.passed().parts == 0 {
-        return Err(lines.locate(no_calls(&head)));
+    if next.is_none() && lines.skipped().sections == 0 {
+        return Err(lines.locate(no_calls_error(&head)));
     }
     if let Some(want) = want.filter(|want| *want as usize >= head.processes.len()) {
         let what = format!("there is no rank {want}: the profile has {}", head.processes.len());
-        return Err(TextError::new(what, "use as many ranks as were recorded").at(path, 0));
+        return Err(TextError::new(what, "use as many ranks as were recorded").with_location(path, 0));
     }
-    let bounds = Bounds {
+    let bounds = DictionarySizes {
         ranks: head.processes.len(),
         comms: head.comms.len(),
         types: head.types.len(),
         infos: head.infos.len(),
         files: head.files.len(),
     };
-    let calls = Calls {
+    let calls = CallReader {
         lines,
         parser: CallParser::new(bounds),
-        said: head.processes.iter().map(|process| process.calls).collect(),
-        seen: vec![false; bounds.ranks],
-        want,
-        next,
-        part: None,
-        over: false,
+        declared_calls: head.processes.iter().map(|process| process.calls).collect(),
+        seen_ranks: vec![false; bounds.ranks],
+        wanted_rank: want,
+        next_section: next,
+        current_section: None,
+        is_finished: false,
     };
     Ok((head, calls))
 }
 
-fn no_calls(head: &Head) -> TextError {
+fn no_calls_error(head: &ProfileHead) -> TextError {
     TextError::new(
         format!(
             "no 'calls' line: only a head, with {} ranks, {} files, {} types",
@@ -106,12 +106,12 @@ fn no_calls(head: &Head) -> TextError {
             head.files.len(),
             head.types.len()
         ),
-        "it was cut while it was written or copied; get the whole file, or merge it again",
+        "it was truncated while it was written or copied; get the complete file, or merge it again",
     )
 }
 
-/// A line that is not UTF-8 is called so, whatever else is wrong.
-fn explain(error: TextError, line: &[u8]) -> TextError {
+/// A line that is not UTF-8 is reported as such, in preference to other errors.
+fn prefer_utf8_error(error: TextError, line: &[u8]) -> TextError {
     match std::str::from_utf8(line) {
         Ok(_) => error,
         Err(e) => TextError::new(
@@ -121,11 +121,11 @@ fn explain(error: TextError, line: &[u8]) -> TextError {
     }
 }
 
-impl Calls {
-    /// Calls of the part that is read, by its first line; 0 if none is.
+impl CallReader {
+    /// Number of calls of the current section by its first line; 0 if there is none.
     #[must_use]
-    pub fn calls_of_part(&self) -> u64 {
-        self.part.map_or(0, |part| part.calls)
+    pub fn section_calls(&self) -> u64 {
+        self.current_section.map_or(0, |part| part.calls)
     }
 
     /// Line of the last call, counted from 1 over the whole text.
@@ -134,20 +134,20 @@ impl Calls {
         self.lines.line()
     }
 
-    /// The next call and its rank, None behind the last.
+    /// Returns the next call and its rank, None after the last.
     ///
     /// # Errors
-    /// What is wrong in the profile, with the place.
+    /// The first error in the profile, with its location.
     pub(super) fn advance(&mut self) -> Result<Option<(u32, Call)>> {
         loop {
-            if let Some((rank, calls)) = self.next.take() {
-                if !self.begin(rank, calls)? {
-                    self.pass()?;
+            if let Some((rank, calls)) = self.next_section.take() {
+                if !self.begin_section(rank, calls)? {
+                    self.skip_section()?;
                     continue;
                 }
             }
             let Some(line) = self.lines.next()? else {
-                return self.end().map(|()| None);
+                return self.check_end().map(|()| None);
             };
             let first = match line.first() {
                 Some(first) if first.is_ascii_digit() => *first,
@@ -157,17 +157,17 @@ impl Calls {
                 },
             };
             if !first.is_ascii_digit() {
-                let next = section::calls(line).map_err(|e| explain(misplaced(e, line), line));
+                let next = section::parse_calls(line).map_err(|e| prefer_utf8_error(misplaced_section(e, line), line));
                 let next = next.map_err(|e| self.lines.locate(e))?;
-                self.whole()?;
-                self.next = Some(next);
+                self.check_complete()?;
+                self.next_section = Some(next);
                 continue;
             }
-            let call = self.parser.call(line).map_err(|e| explain(e, line));
+            let call = self.parser.parse_line(line).map_err(|e| prefer_utf8_error(e, line));
             let call = call.map_err(|e| self.lines.locate(e))?;
-            return match &mut self.part {
-                Some(part) => part.check(&call, self.lines.line()).map(|()| Some((part.rank, call))),
-                // All parts up to here are of other ranks.
+            return match &mut self.current_section {
+                Some(part) => part.check_call(&call, self.lines.line()).map(|()| Some((part.rank, call))),
+                // All sections up to here are of other ranks.
                 None => {
                     Err(TextError::new("a call outside of any part", "put calls,RANK,N before the calls of a rank"))
                 }
@@ -176,13 +176,14 @@ impl Calls {
         }
     }
 
-    /// Begins a part; false if it is not wanted.
-    fn begin(&mut self, rank: u32, calls: u64) -> Result<bool> {
-        let fail =
-            |what: String, next: &str, field, key| Err(self.lines.locate(TextError::new(what, next).field(field, key)));
-        let Some(seen) = self.seen.get(rank as usize).copied() else {
+    /// Begins a section; false if it is not wanted.
+    fn begin_section(&mut self, rank: u32, calls: u64) -> Result<bool> {
+        let fail = |what: String, next: &str, field, key| {
+            Err(self.lines.locate(TextError::new(what, next).with_field(field, key)))
+        };
+        let Some(seen) = self.seen_ranks.get(rank as usize).copied() else {
             return fail(
-                format!("there is no rank {rank}: the profile has {}", self.seen.len()),
+                format!("there is no rank {rank}: the profile has {}", self.seen_ranks.len()),
                 "correct the rank, or 'ranks,N'",
                 2,
                 "rank",
@@ -190,118 +191,118 @@ impl Calls {
         };
         if seen {
             return fail(
-                format!("the calls of rank {rank} are there a second time"),
+                format!("duplicate calls of rank {rank}"),
                 "a rank has one 'calls' line; put its calls together",
                 2,
                 "rank",
             );
         }
-        let said = self.said[rank as usize];
+        let said = self.declared_calls[rank as usize];
         if said != 0 && said != calls {
             let what = format!("{calls} calls, but {said} by the line 'process' of rank {rank}");
-            return fail(what, "make both numbers that of the lines that follow", 3, "number of calls");
+            return fail(what, "both numbers must be that of the lines that follow", 3, "number of calls");
         }
-        self.seen[rank as usize] = true;
-        let wanted = self.want.is_none_or(|want| want == rank);
+        self.seen_ranks[rank as usize] = true;
+        let wanted = self.wanted_rank.is_none_or(|want| want == rank);
         let last_line = self.lines.line();
-        self.part = wanted.then_some(Part { rank, calls, done: 0, last_begin_ns: 0, last_line });
+        self.current_section =
+            wanted.then_some(RankSection { rank, calls, calls_read: 0, last_begin_ns: 0, last_line });
         Ok(wanted)
     }
 
-    /// Passes over the calls of a rank that is not wanted.
-    fn pass(&mut self) -> Result<()> {
+    fn skip_section(&mut self) -> Result<()> {
         loop {
-            self.lines.skim()?;
-            let Some(line) = self.lines.next()? else { return self.end().map(|()| self.over = true) };
+            self.lines.skip_to_section()?;
+            let Some(line) = self.lines.next()? else { return self.check_end().map(|()| self.is_finished = true) };
             if line.trim_ascii_start().starts_with(b"calls") {
-                let next = section::calls(line).map_err(|e| explain(e, line));
-                self.next = Some(next.map_err(|e| self.lines.locate(e))?);
+                let next = section::parse_calls(line).map_err(|e| prefer_utf8_error(e, line));
+                self.next_section = Some(next.map_err(|e| self.lines.locate(e))?);
                 return Ok(());
             }
         }
     }
 
-    /// The part that ends here has all its calls.
-    fn whole(&self) -> Result<()> {
-        match self.part {
-            Some(part) if part.done < part.calls => Err(self.lines.locate(TextError::new(
-                format!("the calls of rank {} end here: {} of {}", part.rank, part.done, part.calls),
+    /// Checks at the end of a section that all its calls were read.
+    fn check_complete(&self) -> Result<()> {
+        match self.current_section {
+            Some(part) if part.calls_read < part.calls => Err(self.lines.locate(TextError::new(
+                format!("the calls of rank {} end here: {} of {}", part.rank, part.calls_read, part.calls),
                 "lines are missing, or correct the number in the 'calls' line before",
             ))),
             _ => Ok(()),
         }
     }
 
-    /// The text ends here.
-    fn end(&self) -> Result<()> {
+    fn check_end(&self) -> Result<()> {
         let fail = |what: String| {
-            let next = "it was cut while it was written or copied; get the whole file, or merge it again (a part of it can be kept: correct the numbers of calls)";
+            let next = "it was truncated while it was written or copied; get the complete file, or merge it again (to keep a part of it, correct the numbers of calls)";
             Err(self.lines.locate(TextError::new(what, next)))
         };
-        let before = self.seen.iter().filter(|seen| **seen).count();
-        if let Some(part) = self.part.filter(|part| part.done < part.calls) {
+        let before = self.seen_ranks.iter().filter(|seen| **seen).count();
+        if let Some(part) = self.current_section.filter(|part| part.calls_read < part.calls) {
             let whole = before - 1;
             return fail(format!(
-                "the file ends with {} of {} calls of rank {}; {whole} ranks before are whole",
-                part.done, part.calls, part.rank
+                "the file ends with {} of {} calls of rank {}; {whole} ranks before are complete",
+                part.calls_read, part.calls, part.rank
             ));
         }
         let missing = |rank: &usize| {
-            self.said[*rank] > 0 && !self.seen[*rank] && self.want.is_none_or(|want| want as usize == *rank)
+            self.declared_calls[*rank] > 0
+                && !self.seen_ranks[*rank]
+                && self.wanted_rank.is_none_or(|want| want as usize == *rank)
         };
-        match (0..self.seen.len()).find(missing) {
+        match (0..self.seen_ranks.len()).find(missing) {
             Some(rank) => fail(format!(
-                "the file ends without the {} calls of rank {rank}; {before} ranks are there",
-                self.said[rank]
+                "the file ends without the {} calls of rank {rank}; it has those of {before} ranks",
+                self.declared_calls[rank]
             )),
             None => Ok(()),
         }
     }
 }
 
-/// A section of the head behind the first calls.
-fn misplaced(error: TextError, line: &[u8]) -> TextError {
+fn misplaced_section(error: TextError, line: &[u8]) -> TextError {
     let word = line.trim_ascii_start().split(|&b| b == b',').next().unwrap_or_default().trim_ascii();
-    match section::HEAD.iter().find(|name| name.as_bytes() == word) {
+    match section::SECTIONS.iter().find(|name| name.as_bytes() == word) {
         Some(name) if *name != "calls" => {
-            TextError::new(format!("'{name}' stands behind calls"), "move the line up, before the first 'calls'")
-                .field(1, "section")
+            TextError::new(format!("'{name}' comes after calls"), "move the line up, before the first 'calls'")
+                .with_field(1, "section")
         }
         _ => error,
     }
 }
 
-impl Part {
-    fn check(&mut self, call: &Call, line: u64) -> Result<()> {
-        if self.done == self.calls {
-            let what = format!("more calls of rank {} than the {} that were said", self.rank, self.calls);
+impl RankSection {
+    fn check_call(&mut self, call: &Call, line: u64) -> Result<()> {
+        if self.calls_read == self.calls {
+            let what = format!("more calls of rank {} than the stated {}", self.rank, self.calls);
             return Err(TextError::new(what, "correct the number in the 'calls' line before"));
         }
-        if self.done > 0 && call.begin_ns <= self.last_begin_ns {
+        if self.calls_read > 0 && call.begin_ns <= self.last_begin_ns {
             let what =
                 format!("it does not begin after the call of line {} ({} ns)", self.last_line, self.last_begin_ns);
             return Err(TextError::new(
                 what,
                 "sort the calls of a rank by their begin; no two may begin at the same ns",
             )
-            .field(1, "begin"));
+            .with_field(1, "begin"));
         }
-        self.done += 1;
+        self.calls_read += 1;
         self.last_begin_ns = call.begin_ns;
         self.last_line = line;
         Ok(())
     }
 }
 
-impl Iterator for Calls {
+impl Iterator for CallReader {
     type Item = Result<(u32, Call)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.over {
+        if self.is_finished {
             return None;
         }
         let next = self.advance().transpose();
-        self.over |= !matches!(next, Some(Ok(_)));
+        self.is_finished |= !matches!(next, Some(Ok(_)));
         next
     }
 }

@@ -3,14 +3,13 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::samples::{profiles, Profile};
+use super::samples::{profiles, SampleProfile};
 use super::*;
 
-/// The profile as a file.
-pub(super) fn written((head, calls): &Profile, zstd: bool) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), zstd);
+pub(super) fn serialized((head, calls): &SampleProfile, zstd: bool) -> Vec<u8> {
+    let mut writer = ProfileWriter::new(Vec::new(), zstd);
     writer.head(head).unwrap();
-    // Not in the order of ranks, as ranks may come in any.
+    // In reverse rank order, as any order is allowed.
     for (rank, calls) in calls.iter().enumerate().rev() {
         writer.begin_calls(u32::try_from(rank).unwrap(), calls.len() as u64).unwrap();
         calls.iter().for_each(|call| writer.call(call).unwrap());
@@ -18,8 +17,8 @@ pub(super) fn written((head, calls): &Profile, zstd: bool) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-fn read_all(path: &Path) -> Result<Profile, TextError> {
-    let (head, calls) = all_ranks(path)?;
+fn read_all(path: &Path) -> Result<SampleProfile, TextError> {
+    let (head, calls) = read_all_ranks(path)?;
     let mut ranks = vec![Vec::new(); head.processes.len()];
     for call in calls {
         let (rank, call) = call?;
@@ -36,11 +35,11 @@ fn profiles_come_back_as_they_were_written() {
         .run(&profiles(), |profile| {
             for (name, zstd) in [("a.csv", false), ("a.csv.zst", true)] {
                 let path = dir.path().join(name);
-                std::fs::write(&path, written(&profile, zstd)).unwrap();
+                std::fs::write(&path, serialized(&profile, zstd)).unwrap();
                 let back = read_all(&path).map_err(|e| TestCaseError::fail(format!("{e}\n{profile:?}")))?;
                 prop_assert_eq!(&back, &profile);
                 for rank in 0..profile.1.len() {
-                    let (head, calls) = rank_reader(&path, u32::try_from(rank).unwrap()).unwrap();
+                    let (head, calls) = read_rank(&path, u32::try_from(rank).unwrap()).unwrap();
                     let calls: Result<Vec<Call>, TextError> = calls.collect();
                     prop_assert_eq!(&head, &profile.0);
                     prop_assert_eq!(&calls.unwrap(), &profile.1[rank]);
@@ -60,7 +59,7 @@ fn the_keys_in_the_documentation_are_those_of_the_reader() {
     for row in rows {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         for name in cells[0].split(", ") {
-            let (function, _) = crate::Function::named(name).unwrap_or_else(|| panic!("no function {name}"));
+            let (function, _) = crate::Function::from_name(name).unwrap_or_else(|| panic!("no function {name}"));
             let (needed, allowed) = keys::of(function);
             let words = |bold: bool| {
                 cells[1].split(' ').filter(move |word| !word.is_empty() && (!bold || word.starts_with("**")))
@@ -68,7 +67,7 @@ fn the_keys_in_the_documentation_are_those_of_the_reader() {
             let key = |word: &str| {
                 keys::Key::named(word.trim_matches('*').as_bytes()).unwrap_or_else(|| panic!("no key {word}"))
             };
-            let (mut all, mut bold) = (keys::Set::default(), keys::Set::default());
+            let (mut all, mut bold) = (keys::KeySet::default(), keys::KeySet::default());
             [keys::Key::Thread, keys::Key::Error, keys::Key::After].into_iter().for_each(|key| all.insert(key));
             if function.is_collective() {
                 all.insert(keys::Key::Met);

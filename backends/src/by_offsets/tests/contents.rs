@@ -1,4 +1,4 @@
-//! What is in the file and in memory afterwards.
+//! Contents of the file and of the memory after a program.
 
 use beff_trace::Function as F;
 use proptest::prelude::*;
@@ -8,12 +8,12 @@ use super::*;
 #[test]
 fn holes_in_file_and_memory_and_negative_bounds() {
     for direct in [Direct::Off, Direct::Auto] {
-        each(direct, |rig| {
+        for_each_backend(direct, |rig| {
             rig.open(&["rdwr", "create", "excl"]);
-            // Bytes 8..12 and -8..-4 of memory from 100 on into ints at 3, 11, 19 and 27.
-            let outcomes = rig.steps(vec![
+            // Bytes 8..12 and -8..-4 of the memory from 100 on become ints at 3, 11, 19 and 27.
+            let outcomes = rig.run_steps(vec![
                 view(3, INT, HOLES),
-                data(F::WriteAt, Some(1), 1, BACK, 100),
+                data(F::WriteAt, Some(1), 1, NEGATIVE, 100),
                 data(F::Write, None, 1, INT, 40),
                 data(F::ReadAt, Some(0), 4, HOLES, 1000),
             ]);
@@ -34,8 +34,8 @@ fn holes_in_file_and_memory_and_negative_bounds() {
     }
 }
 
-/// A type by the places of its bytes, and its extent.
-fn slow(datatype: u32) -> (Vec<i64>, i64) {
+/// The displacements of the bytes of a type, and its extent.
+fn type_map(datatype: u32) -> (Vec<i64>, i64) {
     match datatype {
         BYTE => (vec![0], 1),
         INT => ((0..4).collect(), 4),
@@ -44,13 +44,13 @@ fn slow(datatype: u32) -> (Vec<i64>, i64) {
     }
 }
 
-fn place(datatype: u32, byte: u64) -> i64 {
-    let (bytes, extent) = slow(datatype);
+fn byte_displacement(datatype: u32, byte: u64) -> i64 {
+    let (bytes, extent) = type_map(datatype);
     (byte / bytes.len() as u64) as i64 * extent + bytes[(byte % bytes.len() as u64) as usize]
 }
 
 /// The file, the landing area and the view, byte by byte.
-struct Model {
+struct FileModel {
     file: Vec<u8>,
     landing: Vec<u8>,
     view: (i64, u32, u32),
@@ -58,50 +58,57 @@ struct Model {
 }
 
 #[derive(Clone, Debug)]
-enum Op {
+enum ModelStep {
     View { displacement: i64, is_int: bool, filetype: u32 },
     Seek { at: i64 },
     Data { write: bool, offset: Option<i64>, count: i64, datatype: u32, memory: u64, style: u8 },
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+fn model_steps() -> impl Strategy<Value = Vec<ModelStep>> {
     let view = (0_i64..40, any::<bool>(), 0_u32..3).prop_map(|(displacement, is_int, filetype)| {
-        // An etype of ints has no place in a view of bytes.
-        Op::View { displacement, is_int: is_int && filetype != BYTE, filetype }
+        // A view of bytes has no etype of ints.
+        ModelStep::View { displacement, is_int: is_int && filetype != BYTE, filetype }
     });
-    let seek = (0_i64..50).prop_map(|at| Op::Seek { at });
+    let seek = (0_i64..50).prop_map(|at| ModelStep::Seek { at });
     let data = (any::<bool>(), prop::option::of(0_i64..60), 0_i64..9, 0_u32..4, 10_u64..4000, 0_u8..3).prop_map(
-        |(write, offset, count, datatype, memory, style)| Op::Data { write, offset, count, datatype, memory, style },
+        |(write, offset, count, datatype, memory, style)| ModelStep::Data {
+            write,
+            offset,
+            count,
+            datatype,
+            memory,
+            style,
+        },
     );
     prop::collection::vec(prop_oneof![1 => view, 1 => seek, 6 => data], 1..25)
 }
 
-impl Model {
-    /// Does it, and gives the steps for it: bytes that the last but `tail` of them has to answer.
-    fn apply(&mut self, op: &Op, request: u64) -> (Vec<Step>, Option<u64>) {
+impl FileModel {
+    /// Applies the operation; returns its steps, and the bytes that the last of them must return.
+    fn apply(&mut self, op: &ModelStep, request: u64) -> (Vec<ProgramStep>, Option<u64>) {
         match *op {
-            Op::View { displacement, is_int, filetype } => {
+            ModelStep::View { displacement, is_int, filetype } => {
                 let etype = if is_int { INT } else { BYTE };
                 (self.view, self.pointer) = ((displacement, etype, filetype), 0);
                 (vec![view(displacement, etype, filetype)], None)
             }
-            Op::Seek { at } => {
+            ModelStep::Seek { at } => {
                 self.pointer = at as u64;
                 let mut seek = sized(F::Seek, at);
                 seek.call.whence = Some(beff_trace::Whence::Set);
                 (vec![seek], None)
             }
-            Op::Data { write, offset, count, datatype, memory, style } => {
+            ModelStep::Data { write, offset, count, datatype, memory, style } => {
                 let (displacement, etype, filetype) = self.view;
-                let etype_bytes = slow(etype).0.len() as u64;
-                // Whole etypes, so that the pointer stays on one.
+                let etype_bytes = type_map(etype).0.len() as u64;
+                // Whole etypes, so that the file pointer remains at an etype boundary.
                 let count = if etype == INT && datatype == BYTE { count * 4 } else { count };
-                let asked = count as u64 * slow(datatype).0.len() as u64;
+                let asked = count as u64 * type_map(datatype).0.len() as u64;
                 let first = offset.map_or(self.pointer, |at| at as u64) * etype_bytes;
                 let mut moved = 0;
                 for byte in 0..asked {
-                    let at = (displacement + place(filetype, first + byte)) as usize;
-                    let here = (memory as i64 + place(datatype, byte)) as usize;
+                    let at = (displacement + byte_displacement(filetype, first + byte)) as usize;
+                    let here = (memory as i64 + byte_displacement(datatype, byte)) as usize;
                     if write {
                         self.file.resize(self.file.len().max(at + 1), 0);
                         self.file[at] = source_byte(here as u64);
@@ -124,8 +131,8 @@ impl Model {
                 let begin = data(functions[usize::from(style)], offset, count, datatype, memory);
                 let steps = match style {
                     0 => vec![begin],
-                    1 => vec![left(request, begin), wait(F::Wait, &[request])],
-                    _ => vec![begin, manage(functions[3])],
+                    1 => vec![nonblocking(request, begin), wait(F::Wait, &[request])],
+                    _ => vec![begin, file_call(functions[3])],
                 };
                 (steps, Some(moved))
             }
@@ -137,12 +144,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_program_does_what_the_model_does(ops in ops(), windows in 1_usize..4, auto in any::<bool>()) {
+    fn any_program_does_what_the_model_does(ops in model_steps(), windows in 1_usize..4, auto in any::<bool>()) {
         let direct = if auto { Direct::Auto } else { Direct::Off };
-        each(direct, |rig| {
+        for_each_backend(direct, |rig| {
             rig.open(&["rdwr", "create"]);
             let landing = vec![0; 5000];
-            let mut model = Model { file: Vec::new(), landing, view: (0, BYTE, BYTE), pointer: 0 };
+            let mut model = FileModel { file: Vec::new(), landing, view: (0, BYTE, BYTE), pointer: 0 };
             for (number, window) in ops.chunks(ops.len().div_ceil(windows)).enumerate() {
                 let (mut steps, mut expected) = (Vec::new(), Vec::new());
                 for (n, op) in window.iter().enumerate() {
@@ -150,10 +157,10 @@ proptest! {
                     steps.extend(more);
                     expected.push((steps.len() - 1, bytes));
                 }
-                let outcomes = rig.steps(steps);
+                let outcomes = rig.run_steps(steps);
                 for (at, bytes) in expected {
-                    let told = outcomes[at].completions.first().map_or(outcomes[at].bytes, |done| done.bytes);
-                    assert_eq!((outcomes[at].error, told), (None, bytes), "{ops:?}");
+                    let reported = outcomes[at].completions.first().map_or(outcomes[at].bytes, |done| done.bytes);
+                    assert_eq!((outcomes[at].error, reported), (None, bytes), "{ops:?}");
                 }
             }
             assert_eq!(rig.file(), model.file, "{ops:?}");
@@ -163,8 +170,8 @@ proptest! {
 }
 
 #[test]
-fn null_moves_nothing_and_answers_as_recorded() {
-    let mut rig = Rig::new("null", Direct::Off).unwrap();
+fn null_moves_nothing_and_returns_the_recorded_results() {
+    let mut rig = ProgramRig::new("null", Direct::Off).unwrap();
     let mut failed = data(F::WriteAt, Some(0), 1, INT, 0);
     failed.call.error = class("MPI_ERR_NO_SPACE");
     let mut short = data(F::ReadAt, Some(0), 4, INT, 0);
@@ -176,17 +183,17 @@ fn null_moves_nothing_and_answers_as_recorded() {
         data(F::WriteAt, Some(0), 100, HOLES, 0),
         failed,
         short,
-        left(5, data(F::IreadAt, Some(0), 1, INT, 0)),
+        nonblocking(5, data(F::IreadAt, Some(0), 1, INT, 0)),
         waited,
-        manage(F::Close),
+        file_call(F::Close),
     ];
-    let outcomes = rig.steps(steps);
-    let told: Vec<_> = outcomes.iter().map(|outcome| (outcome.error, outcome.bytes)).collect();
+    let outcomes = rig.run_steps(steps);
+    let results: Vec<_> = outcomes.iter().map(|outcome| (outcome.error, outcome.bytes)).collect();
     let full = class("MPI_ERR_NO_SPACE");
-    assert_eq!(told[1..4], [(None, Some(400)), (full, None), (None, Some(7))]);
+    assert_eq!(results[1..4], [(None, Some(400)), (full, None), (None, Some(7))]);
     assert_eq!(outcomes[5].completions[..], [Completion { request: 5, bytes: Some(3), error: None }]);
     assert!(!rig.path().exists());
-    assert_eq!(rig.program.complaint(), None);
+    assert_eq!(rig.program.unexpected_error(), None);
     assert_eq!(rig.landing(0, 100), [0; 100]);
     rig.program.finish().unwrap();
 }

@@ -1,4 +1,4 @@
-//! Files as a whole: opening, sizes, errors by class, answers, and what is refused.
+//! Operations on whole files: opening, sizes, errors by class, queries and refused calls.
 
 use beff_fake_mpi::ranks;
 use beff_ffi::Universe;
@@ -8,11 +8,11 @@ use super::*;
 
 #[test]
 fn opening_fails_by_class() {
-    each(Direct::Off, |rig| {
+    for_each_backend(Direct::Off, |rig| {
         let mut failing = |names: &[&str], class_name: &str| {
-            let outcome = rig.one(open(names));
+            let outcome = rig.run_step(open(names));
             assert_eq!(outcome.error, class(class_name), "{names:?}");
-            let said = rig.program.complaint().unwrap();
+            let said = rig.program.unexpected_error().unwrap();
             assert!(said.contains(class_name) && said.contains("MPI_File_open"), "{said}");
         };
         failing(&["rdonly"], "MPI_ERR_NO_SUCH_FILE");
@@ -22,27 +22,27 @@ fn opening_fails_by_class() {
         failing(&["rdwr", "sequential"], "MPI_ERR_AMODE");
         std::fs::write(rig.path(), "old").unwrap();
         let mut failing = |names: &[&str], class_name: &str| {
-            assert_eq!(rig.one(open(names)).error, class(class_name), "{names:?}");
-            rig.program.complaint().unwrap();
+            assert_eq!(rig.run_step(open(names)).error, class(class_name), "{names:?}");
+            rig.program.unexpected_error().unwrap();
         };
         failing(&["wronly", "create", "excl"], "MPI_ERR_FILE_EXISTS");
         rig.open(&["rdwr", "create"]);
         assert_eq!(rig.file(), b"old", "nothing is truncated");
-        // As recorded, without a complaint.
+        // As recorded: no complaint.
         let mut again = open(&["rdwr", "create", "excl"]);
         again.call.error = class("MPI_ERR_FILE_EXISTS");
         again.call.handle = Some(2);
-        assert_eq!(rig.one(again).error, class("MPI_ERR_FILE_EXISTS"));
-        // A class of arguments is repeated without the file.
+        assert_eq!(rig.run_step(again).error, class("MPI_ERR_FILE_EXISTS"));
+        // An argument error is returned without access to the file.
         let mut wrong = open(&["rdwr"]);
         (wrong.call.error, wrong.call.handle) = (class("MPI_ERR_NOT_SAME"), Some(3));
-        assert_eq!(rig.one(wrong).error, class("MPI_ERR_NOT_SAME"));
+        assert_eq!(rig.run_step(wrong).error, class("MPI_ERR_NOT_SAME"));
     });
 }
 
 #[test]
-fn a_recorded_failure_that_does_not_come_is_closed_again() {
-    each(Direct::Off, |rig| {
+fn a_file_whose_recorded_open_failed_is_closed_again() {
+    for_each_backend(Direct::Off, |rig| {
         let descriptors = || {
             std::fs::read_dir("/proc/self/fd")
                 .unwrap()
@@ -52,7 +52,7 @@ fn a_recorded_failure_that_does_not_come_is_closed_again() {
         assert_eq!(descriptors(), 0);
         let mut recorded = open(&["rdwr", "create"]);
         recorded.call.error = class("MPI_ERR_NO_SUCH_FILE");
-        assert_eq!(rig.one(recorded).error, None);
+        assert_eq!(rig.run_step(recorded).error, None);
         let path = rig.path();
         let open_now =
             std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|f| std::fs::read_link(f.unwrap().path()).ok());
@@ -62,97 +62,101 @@ fn a_recorded_failure_that_does_not_come_is_closed_again() {
 
 #[test]
 fn modes_close_and_delete() {
-    each(Direct::Off, |rig| {
+    for_each_backend(Direct::Off, |rig| {
         rig.open(&["wronly", "create", "delete_on_close"]);
-        let mut outcomes =
-            rig.steps(vec![data(F::ReadAt, Some(0), 1, INT, 0), manage(F::Sync), manage(F::Close), manage(F::Sync)]);
+        let mut outcomes = rig.run_steps(vec![
+            data(F::ReadAt, Some(0), 1, INT, 0),
+            file_call(F::Sync),
+            file_call(F::Close),
+            file_call(F::Sync),
+        ]);
         assert_eq!(outcomes.remove(0).error, class("MPI_ERR_ACCESS"));
         assert_eq!((outcomes[0].error, outcomes[1].error, outcomes[2].error), (None, None, class("MPI_ERR_FILE")));
         assert!(!rig.path().exists());
-        rig.program.complaint().unwrap();
+        rig.program.unexpected_error().unwrap();
         std::fs::write(rig.path(), "12345678").unwrap();
         rig.open(&["rdonly"]);
         let mut recorded = data(F::WriteAt, Some(0), 1, INT, 0);
         recorded.call.error = class("MPI_ERR_AMODE");
-        let outcomes = rig.steps(vec![
+        let outcomes = rig.run_steps(vec![
             recorded,
             data(F::WriteAt, Some(0), 1, INT, 0),
             data(F::Read, None, 1, INT, 0),
-            manage(F::Close),
+            file_call(F::Close),
         ]);
         let errors: Vec<_> = outcomes.iter().map(|outcome| outcome.error).collect();
         assert_eq!(errors, [class("MPI_ERR_AMODE"), class("MPI_ERR_READ_ONLY"), None, None]);
-        assert!(rig.program.complaint().unwrap().contains("MPI_MODE_RDONLY"));
+        assert!(rig.program.unexpected_error().unwrap().contains("MPI_MODE_RDONLY"));
         let delete = || {
-            let mut step = manage(F::Delete);
+            let mut step = file_call(F::Delete);
             (step.call.handle, step.call.file) = (None, Some(0));
             step
         };
-        let outcomes = rig.steps(vec![delete(), delete()]);
+        let outcomes = rig.run_steps(vec![delete(), delete()]);
         assert_eq!((outcomes[0].error, outcomes[1].error), (None, class("MPI_ERR_NO_SUCH_FILE")));
-        assert!(rig.program.complaint().unwrap().contains("unlink"));
+        assert!(rig.program.unexpected_error().unwrap().contains("unlink"));
         assert!(!rig.path().exists());
     });
 }
 
 #[test]
 fn sizes() {
-    each(Direct::Off, |rig| {
+    for_each_backend(Direct::Off, |rig| {
         rig.open(&["rdwr", "create"]);
-        let outcomes = rig.steps(vec![
+        let outcomes = rig.run_steps(vec![
             sized(F::SetSize, 1000),
-            manage(F::GetSize),
+            file_call(F::GetSize),
             sized(F::Preallocate, 0),
             sized(F::Preallocate, 5000),
-            manage(F::GetSize),
+            file_call(F::GetSize),
             sized(F::SetSize, 10),
             data(F::ReadAt, Some(4), 100, BYTE, 0),
             data(F::ReadAt, Some(10), 100, BYTE, 0),
             sized(F::SetSize, -1),
         ]);
-        let told: Vec<_> = outcomes.iter().map(|o| o.number.or(o.bytes.map(|b| b as i64))).collect();
-        assert_eq!(told, [None, Some(1000), None, None, Some(5000), None, Some(6), Some(0), None]);
+        let values: Vec<_> = outcomes.iter().map(|o| o.number.or(o.bytes.map(|b| b as i64))).collect();
+        assert_eq!(values, [None, Some(1000), None, None, Some(5000), None, Some(6), Some(0), None]);
         assert_eq!(outcomes[8].error, class("MPI_ERR_ARG"));
         assert!(outcomes[..8].iter().all(|outcome| outcome.error.is_none()));
-        assert!(rig.program.complaint().unwrap().contains("negative size"));
+        assert!(rig.program.unexpected_error().unwrap().contains("negative size"));
         assert_eq!(rig.file(), [0; 10]);
     });
 }
 
 #[test]
-fn questions_are_answered_from_the_calls_before() {
-    each(Direct::Off, |rig| {
+fn queries_follow_from_earlier_calls() {
+    for_each_backend(Direct::Off, |rig| {
         rig.open(&["rdwr", "create"]);
-        let mut extent = manage(F::GetTypeExtent);
-        extent.call.datatype = Some(BACK);
-        let outcomes = rig.steps(vec![
+        let mut extent = file_call(F::GetTypeExtent);
+        extent.call.datatype = Some(NEGATIVE);
+        let outcomes = rig.run_steps(vec![
             view(3, INT, HOLES),
             data(F::Write, None, 6, BYTE, 0),
             data(F::Write, None, 2, BYTE, 0),
-            manage(F::GetPosition),
+            file_call(F::GetPosition),
             sized(F::GetByteOffset, 5),
             extent,
-            manage(F::GetAtomicity),
+            file_call(F::GetAtomicity),
             data(F::Write, None, 1, INT, 0),
-            manage(F::GetPosition),
-            manage(F::GetView),
+            file_call(F::GetPosition),
+            file_call(F::GetView),
         ]);
-        let told: Vec<_> = outcomes.iter().map(|outcome| outcome.number).collect();
-        assert_eq!(told, [None, None, None, Some(2), Some(43), Some(20), Some(0), None, Some(3), None]);
+        let numbers: Vec<_> = outcomes.iter().map(|outcome| outcome.number).collect();
+        assert_eq!(numbers, [None, None, None, Some(2), Some(43), Some(20), Some(0), None, Some(3), None]);
     });
 }
 
 #[test]
 fn wrong_arguments_fail_without_a_system_call() {
-    each(Direct::Off, |rig| {
+    for_each_backend(Direct::Off, |rig| {
         rig.open(&["rdwr", "create"]);
-        let recorded = |mut step: Step, name| {
+        let recorded = |mut step: ProgramStep, name| {
             step.call.error = class(name);
             step
         };
         let mut lost = data(F::WriteAt, Some(0), 1, INT, 0);
         lost.call.handle = Some(99);
-        let outcomes = rig.steps(vec![
+        let outcomes = rig.run_steps(vec![
             recorded(data(F::WriteAt, Some(0), -1, INT, 0), "MPI_ERR_COUNT"),
             recorded(data(F::WriteAt, Some(-5), 1, INT, 0), "MPI_ERR_ARG"),
             recorded(data(F::WriteAt, Some(0), 1, INT, 0), "MPI_ERR_TYPE"),
@@ -160,23 +164,23 @@ fn wrong_arguments_fail_without_a_system_call() {
             recorded(lost, "MPI_ERR_OTHER"),
             data(F::Write, None, 1, BYTE, 0),
         ]);
-        let told: Vec<_> = outcomes.iter().map(|outcome| outcome.error.map(ErrorClass::name)).collect();
+        let classes: Vec<_> = outcomes.iter().map(|outcome| outcome.error.map(ErrorClass::name)).collect();
         let names = ["MPI_ERR_COUNT", "MPI_ERR_ARG", "MPI_ERR_TYPE", "MPI_ERR_BUFFER", "MPI_ERR_OTHER"];
-        assert_eq!(told[..5], names.map(Some));
-        assert_eq!(told[5], None);
+        assert_eq!(classes[..5], names.map(Some));
+        assert_eq!(classes[5], None);
         assert_eq!(rig.file(), [source_byte(0)], "and the pointer has not moved");
     });
 }
 
 #[test]
-fn a_storage_error_of_the_profile_is_tried_again() {
-    each(Direct::Off, |rig| {
+fn a_recorded_storage_error_is_retried() {
+    for_each_backend(Direct::Off, |rig| {
         rig.open(&["rdwr", "create"]);
-        let full = |mut step: Step| {
+        let full = |mut step: ProgramStep| {
             step.call.error = class("MPI_ERR_NO_SPACE");
             step
         };
-        let outcomes = rig.steps(vec![
+        let outcomes = rig.run_steps(vec![
             full(data(F::Write, None, 2, BYTE, 0)),
             data(F::Write, None, 1, BYTE, 9),
             full(data(F::IwriteAt, Some(5), 1, BYTE, 0)),
@@ -187,36 +191,36 @@ fn a_storage_error_of_the_profile_is_tried_again() {
 }
 
 #[test]
-fn what_cannot_be_placed_is_an_error_of_its_step() {
-    each(Direct::Off, |rig| {
+fn an_access_at_an_unknown_offset_is_an_error_of_its_step() {
+    for_each_backend(Direct::Off, |rig| {
         rig.open(&["rdwr", "create"]);
         let mut seek = sized(F::Seek, 0);
         seek.call.whence = Some(beff_trace::Whence::End);
-        let outcomes = rig.steps(vec![seek, data(F::Write, None, 1, INT, 0), data(F::WriteAt, Some(0), 1, INT, 0)]);
+        let outcomes = rig.run_steps(vec![seek, data(F::Write, None, 1, INT, 0), data(F::WriteAt, Some(0), 1, INT, 0)]);
         assert_eq!((outcomes[1].error, outcomes[2].error), (class("MPI_ERR_OTHER"), None));
-        assert!(rig.program.complaint().unwrap().contains("pointer is not known"));
+        assert!(rig.program.unexpected_error().unwrap().contains("pointer is unknown"));
     });
 }
 
 #[test]
-fn steps_that_cannot_be_are_refused_before_they_run() {
-    each(Direct::Off, |rig| {
+fn invalid_steps_are_refused_before_they_run() {
+    for_each_backend(Direct::Off, |rig| {
         rig.open(&["rdwr", "create"]);
         for (step, part) in [
-            (data(F::WriteAt, Some(0), 2, BYTE, AREA_BYTES - 1), "leaves the area"),
-            (data(F::ReadAt, Some(0), 1, BACK, 7), "leaves the area"),
-            (data(F::WriteAt, Some(0), 1, 99, 0), "type 99 is in no table"),
+            (data(F::WriteAt, Some(0), 2, BYTE, AREA_BYTES - 1), "exceeds the area"),
+            (data(F::ReadAt, Some(0), 1, NEGATIVE, 7), "exceeds the area"),
+            (data(F::WriteAt, Some(0), 1, 99, 0), "type 99 is not defined"),
             (data(F::WriteAt, Some(i64::MAX), 1, INT, 0), "beyond 63 bits"),
-            (view(0, BYTE, 99), "type 99 is in no table"),
+            (view(0, BYTE, 99), "type 99 is not defined"),
         ] {
-            let refused = rig.program.make_ready(vec![step]);
+            let refused = rig.program.prepare(vec![step]);
             let said = match refused {
                 Err(error) => error.to_string(),
                 Ok(()) => {
-                    let mut outcome = [Outcome::default()];
+                    let mut outcome = [StepOutcome::default()];
                     rig.program.run(0..1, &mut outcome);
                     assert!(outcome[0].error.is_some(), "{part}");
-                    rig.program.complaint().unwrap()
+                    rig.program.unexpected_error().unwrap()
                 }
             };
             assert!(said.contains(part), "{part}: {said}");
@@ -225,8 +229,8 @@ fn steps_that_cannot_be_are_refused_before_they_run() {
 }
 
 #[test]
-fn what_is_not_there_says_why() {
-    let unable = driver("posix").unwrap().replay.unwrap().unable;
+fn unsupported_calls_give_the_reason() {
+    let unable = driver("posix").unwrap().replay.unwrap().unsupported_reason;
     let mut external = view(0, BYTE, BYTE).call;
     external.name = Some("external32".into());
     assert!(unable(&external).unwrap().contains("data representation"));
@@ -250,13 +254,13 @@ fn what_is_not_there_says_why() {
 }
 
 #[test]
-fn a_rank_that_is_not_there_is_refused() {
-    let tables = Tables { comms: vec![vec![0, 1]], ..Tables::default() };
+fn a_missing_rank_is_refused() {
+    let tables = ProgramTables { comms: vec![vec![0, 1]], ..ProgramTables::default() };
     let request = ProgramRequest {
-        world: &Comm::own(),
+        world: &Comm::comm_self(),
         tables,
         options: DriverOptions::default(),
-        source: area(1).unwrap(),
+        source: allocate_area(1).unwrap(),
         landing_bytes: 0,
     };
     let refused = (driver("posix").unwrap().replay.unwrap().begin)(request);
@@ -264,16 +268,16 @@ fn a_rank_that_is_not_there_is_refused() {
     assert!(refused.text.contains("rank 1"), "{refused}");
 }
 
-/// The mode of rank 1 is none, a file that only rank 0 finds, and a size that rank 0 sets for both.
+/// Rank 1 has an invalid mode, then a file exists for rank 0 only, then rank 0 sets a size for both.
 #[test]
-fn what_one_rank_fails_in_all_have_failed_in() {
-    for name in STORES {
+fn a_failure_of_one_rank_is_a_failure_of_all() {
+    for name in STORAGE_BACKENDS {
         let shared = scratch();
-        // Compared behind the ranks: the others would wait for one that panics.
-        let told = ranks(2, |rank| {
+        // Compared after the ranks have ended: a panic of one would block the others.
+        let results = ranks(2, |rank| {
             let universe = Universe::init().unwrap();
             let path = |_: &Path| shared.path().join("f");
-            let mut rig = Rig::among(&universe.world(), name, DriverOptions::default(), path)?;
+            let mut rig = ProgramRig::among(&universe.world(), name, DriverOptions::default(), path)?;
             let opening = |handle, file, names: &[&str]| {
                 let mut opening = open(names);
                 (opening.call.handle, opening.call.file) = (Some(handle), Some(file));
@@ -282,20 +286,21 @@ fn what_one_rank_fails_in_all_have_failed_in() {
             let good = ["rdwr", "create"];
             let steps = [
                 opening(2, 0, if rank == 1 { &["create"] } else { &good }),
-                // The first rank makes it, in its own directory.
+                // The first rank creates it, in its own directory.
                 opening(3, 1, &good),
                 opening(1, 0, &good),
                 sized(F::SetSize, -1),
                 sized(F::SetSize, 10),
             ];
-            let told = steps.map(|step| (rig.one(step).error, rig.program.complaint().unwrap_or_default()));
+            let results =
+                steps.map(|step| (rig.run_step(step).error, rig.program.unexpected_error().unwrap_or_default()));
             let finished = rig.program.finish().is_ok();
-            Some((told, finished))
+            Some((results, finished))
         });
         let causes = [("MPI_ERR_AMODE", 1), ("MPI_ERR_NO_SUCH_FILE", 1), ("", 0), ("MPI_ERR_ARG", 0), ("", 0)];
-        for (rank, (told, finished)) in told.into_iter().flatten().enumerate() {
+        for (rank, (results, finished)) in results.into_iter().flatten().enumerate() {
             assert!(finished);
-            for ((error, said), (class, cause)) in told.into_iter().zip(causes) {
+            for ((error, said), (class, cause)) in results.into_iter().zip(causes) {
                 assert_eq!(error.map_or("", ErrorClass::name), class, "{name} {rank}: {said}");
                 let is_others = !class.is_empty() && rank != cause;
                 assert_eq!(said.contains("another rank"), is_others, "{name} {rank}: {said}");

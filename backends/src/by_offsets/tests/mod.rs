@@ -1,4 +1,4 @@
-//! Programs, most of them on one rank, against a model of the file, by each driver.
+//! Programs, most of them on one rank, compared with a model of the file, for each driver.
 
 mod contents;
 mod direct;
@@ -8,45 +8,46 @@ mod requests;
 use std::path::{Path, PathBuf};
 
 use beff_ffi::Comm;
-use beff_trace::{Amode, Call, Completion, ErrorClass, Function as F, Type};
+use beff_trace::{Amode, Call, Completion, Datatype, ErrorClass, Function as F};
 use tempfile::TempDir;
 
-use crate::program::area;
+use crate::program::allocate_area;
 use crate::testing::scratch;
-use crate::{driver, Direct, DriverOptions, FilePath, Outcome, Program, ProgramRequest, Step, Tables};
+use crate::{
+    driver, Direct, DriverOptions, FilePath, ProgramRequest, ProgramStep, ProgramTables, ReplayProgram, StepOutcome,
+};
 
 pub(in crate::by_offsets) const AREA_BYTES: u64 = 1 << 20;
 pub(in crate::by_offsets) const BYTE: u32 = 0;
 pub(in crate::by_offsets) const INT: u32 = 1;
 /// Ints with holes of the same length.
 pub(in crate::by_offsets) const HOLES: u32 = 2;
-/// Two ints, the second before the address.
-pub(in crate::by_offsets) const BACK: u32 = 3;
-const TABLE: [fn() -> Type; 4] = [
-    || Type::Named { name: "BYTE".into(), size_bytes: 1, extent_bytes: 1 },
-    || Type::Named { name: "INT".into(), size_bytes: 4, extent_bytes: 4 },
-    || Type::Resized { lower_bound_bytes: 0, extent_bytes: 8, of: INT },
-    || Type::Hindexed { blocks: vec![1, 1], displacements_bytes: vec![8, -8], of: INT },
+/// Two ints, the second at a negative displacement.
+pub(in crate::by_offsets) const NEGATIVE: u32 = 3;
+const TABLE: [fn() -> Datatype; 4] = [
+    || Datatype::Named { name: "BYTE".into(), size_bytes: 1, extent_bytes: 1 },
+    || Datatype::Named { name: "INT".into(), size_bytes: 4, extent_bytes: 4 },
+    || Datatype::Resized { lower_bound_bytes: 0, extent_bytes: 8, of: INT },
+    || Datatype::Hindexed { blocks: vec![1, 1], displacements_bytes: vec![8, -8], of: INT },
 ];
 
 pub(in crate::by_offsets) fn class(name: &str) -> Option<ErrorClass> {
-    Some(ErrorClass::named(name).unwrap())
+    Some(ErrorClass::from_name(name).unwrap())
 }
 
-/// The modes of these names.
 pub(in crate::by_offsets) fn amode(names: &[&str]) -> Amode {
     Amode(names.iter().map(|name| 1 << Amode::NAMES.iter().position(|n| n == name).unwrap()).sum())
 }
 
 /// A program of one rank, with its files in a scratch directory.
-pub(in crate::by_offsets) struct Rig {
-    pub(in crate::by_offsets) program: Box<dyn Program>,
+pub(in crate::by_offsets) struct ProgramRig {
+    pub(in crate::by_offsets) program: Box<dyn ReplayProgram>,
     pub(in crate::by_offsets) dir: TempDir,
     next_ns: u64,
 }
 
-impl Rig {
-    /// None, and said, where the driver is not available.
+impl ProgramRig {
+    /// None, with a message, if the driver is not available.
     pub(in crate::by_offsets) fn new(name: &str, direct: Direct) -> Option<Self> {
         Self::with(name, DriverOptions { direct, queue_depth: 4, ..DriverOptions::default() }, |dir| dir.join("f"))
     }
@@ -56,10 +57,10 @@ impl Rig {
         options: DriverOptions,
         path: impl FnOnce(&Path) -> PathBuf,
     ) -> Option<Self> {
-        Self::among(&Comm::own(), name, options, path)
+        Self::among(&Comm::comm_self(), name, options, path)
     }
 
-    /// One of several ranks, which all have communicator 0. Each has a scratch directory of its own.
+    /// One of several ranks that share communicator 0. Each has its own scratch directory.
     pub(in crate::by_offsets) fn among(
         world: &Comm,
         name: &str,
@@ -67,13 +68,13 @@ impl Rig {
         path: impl FnOnce(&Path) -> PathBuf,
     ) -> Option<Self> {
         let dir = scratch();
-        let mut source = area(AREA_BYTES).unwrap();
+        let mut source = allocate_area(AREA_BYTES).unwrap();
         source.bytes_mut().iter_mut().enumerate().for_each(|(n, byte)| *byte = source_byte(n as u64));
-        let tables = Tables {
+        let tables = ProgramTables {
             comms: vec![(0..world.size() as u32).collect()],
             types: TABLE.iter().map(|make| make()).collect(),
             paths: [path(dir.path()), dir.path().join("g")].map(|path| FilePath::of(&path).unwrap()).to_vec(),
-            ..Tables::default()
+            ..ProgramTables::default()
         };
         let request = ProgramRequest { world, tables, options, source, landing_bytes: AREA_BYTES };
         match (driver(name).unwrap().replay.unwrap().begin)(request) {
@@ -94,7 +95,7 @@ impl Rig {
         std::fs::read(self.path()).unwrap()
     }
 
-    pub(in crate::by_offsets) fn steps(&mut self, steps: Vec<Step>) -> Vec<Outcome> {
+    pub(in crate::by_offsets) fn run_steps(&mut self, steps: Vec<ProgramStep>) -> Vec<StepOutcome> {
         let number = steps.len();
         let steps = steps.into_iter().map(|mut step| {
             self.next_ns += 10;
@@ -102,8 +103,8 @@ impl Rig {
             step
         });
         let steps = steps.collect();
-        self.program.make_ready(steps).unwrap();
-        let mut outcomes = vec![Outcome::default(); number];
+        self.program.prepare(steps).unwrap();
+        let mut outcomes = vec![StepOutcome::default(); number];
         self.program.run(0..number, &mut outcomes);
         let mut last = 0;
         for outcome in &outcomes {
@@ -113,17 +114,17 @@ impl Rig {
         outcomes
     }
 
-    pub(in crate::by_offsets) fn one(&mut self, step: Step) -> Outcome {
-        self.steps(vec![step]).remove(0)
+    pub(in crate::by_offsets) fn run_step(&mut self, step: ProgramStep) -> StepOutcome {
+        self.run_steps(vec![step]).remove(0)
     }
 
-    /// Opens, and expects no error.
+    /// Opens without an error.
     pub(in crate::by_offsets) fn open(&mut self, names: &[&str]) {
-        assert_eq!(self.one(open(names)).error, None, "{:?}", self.program.complaint());
+        assert_eq!(self.run_step(open(names)).error, None, "{:?}", self.program.unexpected_error());
     }
 
     pub(in crate::by_offsets) fn landing(&mut self, at: u64, bytes: u64) -> Vec<u8> {
-        self.program.landed(at..at + bytes).unwrap().to_vec()
+        self.program.landing_range(at..at + bytes).unwrap().to_vec()
     }
 }
 
@@ -131,40 +132,46 @@ pub(in crate::by_offsets) fn source_byte(at: u64) -> u8 {
     (at.wrapping_mul(0x9e37_79b9) >> 13) as u8 | 1
 }
 
-fn step(function: F, set: impl FnOnce(&mut Call)) -> Step {
+fn step(function: F, set: impl FnOnce(&mut Call)) -> ProgramStep {
     let mut call = Call::new(function, 0, 0);
     call.handle = Some(1);
     set(&mut call);
-    Step { call, memory_at: 0 }
+    ProgramStep { call, memory_at: 0 }
 }
 
-pub(in crate::by_offsets) fn open(names: &[&str]) -> Step {
+pub(in crate::by_offsets) fn open(names: &[&str]) -> ProgramStep {
     step(F::Open, |call| {
         (call.file, call.comm, call.amode) = (Some(0), Some(0), Some(amode(names)));
     })
 }
 
-pub(in crate::by_offsets) fn manage(function: F) -> Step {
+pub(in crate::by_offsets) fn file_call(function: F) -> ProgramStep {
     step(function, |_| {})
 }
 
-pub(in crate::by_offsets) fn sized(function: F, bytes: i64) -> Step {
+pub(in crate::by_offsets) fn sized(function: F, bytes: i64) -> ProgramStep {
     step(function, |call| call.offset = Some(bytes))
 }
 
-/// A data access; `offset` of those with an explicit one.
-pub(in crate::by_offsets) fn data(function: F, offset: Option<i64>, count: i64, datatype: u32, memory_at: u64) -> Step {
-    let made = step(function, |call| {
+/// A data access; `offset` for explicit offsets only.
+pub(in crate::by_offsets) fn data(
+    function: F,
+    offset: Option<i64>,
+    count: i64,
+    datatype: u32,
+    memory_at: u64,
+) -> ProgramStep {
+    let base = step(function, |call| {
         (call.offset, call.count, call.datatype) = (offset, Some(count), Some(datatype));
     });
-    Step { memory_at, ..made }
+    ProgramStep { memory_at, ..base }
 }
 
-pub(in crate::by_offsets) fn left(request: u64, made: Step) -> Step {
-    Step { call: Call { request: Some(request), ..made.call }, ..made }
+pub(in crate::by_offsets) fn nonblocking(request: u64, blocking: ProgramStep) -> ProgramStep {
+    ProgramStep { call: Call { request: Some(request), ..blocking.call }, ..blocking }
 }
 
-pub(in crate::by_offsets) fn wait(function: F, requests: &[u64]) -> Step {
+pub(in crate::by_offsets) fn wait(function: F, requests: &[u64]) -> ProgramStep {
     let completed = |request: &u64| Completion { request: *request, bytes: None, error: None };
     step(function, |call| {
         call.handle = None;
@@ -173,21 +180,20 @@ pub(in crate::by_offsets) fn wait(function: F, requests: &[u64]) -> Step {
     })
 }
 
-pub(in crate::by_offsets) fn view(displacement: i64, etype: u32, filetype: u32) -> Step {
+pub(in crate::by_offsets) fn view(displacement: i64, etype: u32, filetype: u32) -> ProgramStep {
     step(F::SetView, |call| {
         (call.offset, call.etype, call.filetype) = (Some(displacement), Some(etype), Some(filetype));
     })
 }
 
-/// The drivers that store data.
-const STORES: [&str; 2] = ["posix", "uring"];
+const STORAGE_BACKENDS: [&str; 2] = ["posix", "uring"];
 
-/// Runs a test on a program of each driver that stores data; no complaint may be left.
-pub(in crate::by_offsets) fn each(direct: Direct, mut test: impl FnMut(&mut Rig)) {
-    for name in STORES {
-        if let Some(mut rig) = Rig::new(name, direct) {
+/// Runs a test on a program of each driver that stores data; no complaint may remain.
+pub(in crate::by_offsets) fn for_each_backend(direct: Direct, mut test: impl FnMut(&mut ProgramRig)) {
+    for name in STORAGE_BACKENDS {
+        if let Some(mut rig) = ProgramRig::new(name, direct) {
             test(&mut rig);
-            assert_eq!(rig.program.complaint(), None, "{name}");
+            assert_eq!(rig.program.unexpected_error(), None, "{name}");
             rig.program.finish().unwrap();
         }
     }

@@ -1,166 +1,167 @@
-//! Replays programs by their own calls.
+//! Replays recorded programs by their own MPI-IO calls.
 //!
-//! Steps are made ready (`prepare.rs`, `ready.rs`) with what their numbers mean (`tables.rs`): what is left for the run is an
-//! array of calls with their arguments. `machine.rs` makes those that move data or manage files, `asking.rs` those on requests.
-//! Files are in `opened.rs`; requests and their memory in `flight.rs`, which lets no request outlive its memory.
+//! `prepare.rs` prepares steps as an array of calls (`prepared_call.rs`) and resolves their numbers (`objects.rs`). `executor.rs`
+//! makes the calls that move data or manage files (`files.rs`), `completion.rs` those on requests. `requests.rs` lets no request
+//! outlive its memory.
 
-mod asking;
-mod flight;
-mod machine;
-mod opened;
+mod completion;
+mod executor;
+mod files;
+mod objects;
 mod prepare;
-mod ready;
-mod tables;
-mod unable;
+mod prepared_call;
+mod requests;
+mod unsupported;
 
 use std::ops::Range;
 use std::path::Path;
 
-use beff_ffi::replay::Code;
-use beff_ffi::stranded;
+use beff_ffi::collective_timeout;
+use beff_ffi::replay::ReturnCode;
 use beff_trace::{ErrorClass, Function};
 
 use super::outcome::mpi_error;
-use crate::error::{BackendError, Cause, Result};
-use crate::program::{Memory, Outcome, Program, ProgramRequest, Replay, Step};
-use asking::Asking;
-use flight::Flight;
-use machine::Machine;
-use opened::Opened;
-use prepare::Plan;
-use ready::Ready;
-use tables::Handles;
+use crate::error::{BackendError, FailureCause, Result};
+use crate::program::{ProgramMemory, ProgramRequest, ProgramStep, Replay, ReplayProgram, StepOutcome};
+use completion::CompletionCalls;
+use executor::CallExecutor;
+use files::FileEntry;
+use objects::MpiObjects;
+use prepare::CallList;
+use prepared_call::PreparedCall;
+use requests::RequestTable;
 
-/// How MPI-IO replays programs.
-pub(crate) const REPLAY: Replay = Replay { begin, unable: unable::unable };
+pub(crate) const REPLAY: Replay = Replay { begin, unsupported_reason: unsupported::unsupported_reason };
 
 /// One rank's part of a program.
 struct MpiProgram {
-    machine: Machine,
-    asking: Asking,
-    plan: Plan,
-    steps: Vec<Step>,
-    complaint: Option<Complaint>,
-    /// One complaint was asked for.
-    complained: bool,
+    executor: CallExecutor,
+    completion: CompletionCalls,
+    call_list: CallList,
+    steps: Vec<ProgramStep>,
+    unexpected_error: Option<UnexpectedError>,
+    /// The first unexpected error was returned.
+    is_error_reported: bool,
 }
 
-fn begin(request: ProgramRequest<'_>) -> Result<Box<dyn Program>> {
+fn begin(request: ProgramRequest<'_>) -> Result<Box<dyn ReplayProgram>> {
     let ProgramRequest { world, tables, source, landing_bytes, .. } = request;
     let no_memory = |e: std::io::Error| BackendError::from_io("mmap", "", None, &e);
-    let memory = Memory::new(source, landing_bytes).map_err(no_memory);
-    // Collective: a rank without memory makes its part of the communicators all the same.
-    let handles = Handles::new(world, tables)?;
+    let memory = ProgramMemory::new(source, landing_bytes).map_err(no_memory);
+    // Collective: also on a rank without memory.
+    let handles = MpiObjects::new(world, tables)?;
     let opened = vec![0; handles.comms().len()];
-    let machine = Machine { flight: Flight::new(memory?), files: Vec::new(), handles, opened };
+    let machine =
+        CallExecutor { requests: RequestTable::new(memory?), files: Vec::new(), objects: handles, open_counts: opened };
     Ok(Box::new(MpiProgram {
-        machine,
-        asking: Asking::default(),
-        plan: Plan::default(),
+        executor: machine,
+        completion: CompletionCalls::default(),
+        call_list: CallList::default(),
         steps: Vec::new(),
-        complaint: None,
-        complained: false,
+        unexpected_error: None,
+        is_error_reported: false,
     }))
 }
 
 impl MpiProgram {
-    fn step(&mut self, number: usize, outcome: &mut Outcome) -> Code {
-        let Self { machine, asking, plan, .. } = self;
-        match plan.ready[number] {
-            Ready::Blocking { call, file } => machine.blocking(&call, file, outcome),
-            Ready::Nonblocking { call, file, slot, lands } => machine.nonblocking(&call, (file, slot), lands, outcome),
-            Ready::Begin { call, file, lands } => machine.begin(&call, file, lands, outcome),
-            Ready::End { call, file } => machine.end(&call, file, outcome),
-            Ready::Endless { file } => machine.endless(file, outcome),
-            Ready::One { function, slot, expects, endless, room } => {
-                let room = &mut plan.rooms[room as usize];
-                asking.one(&mut machine.flight, (function, slot, expects, endless), room, outcome)
+    fn step(&mut self, number: usize, outcome: &mut StepOutcome) -> ReturnCode {
+        let Self { executor: machine, completion: asking, call_list: plan, .. } = self;
+        match plan.calls[number] {
+            PreparedCall::Blocking { call, file } => machine.blocking(&call, file, outcome),
+            PreparedCall::Nonblocking { call, file, slot, lands } => {
+                machine.nonblocking(&call, (file, slot), lands, outcome)
             }
-            Ready::List(list) => {
+            PreparedCall::Begin { call, file, lands } => machine.begin(&call, file, lands, outcome),
+            PreparedCall::End { call, file } => machine.end(&call, file, outcome),
+            PreparedCall::SkipSplitEnd { file } => machine.skip_split_end(file, outcome),
+            PreparedCall::OnRequest { function, slot, expects, endless, room: buffer } => {
+                let buffer = &mut plan.completion_buffers[buffer as usize];
+                asking.call_on_request(&mut machine.requests, (function, slot, expects, endless), buffer, outcome)
+            }
+            PreparedCall::OnList(list) => {
                 let list = &plan.lists[list as usize];
-                let room = &mut plan.rooms[list.room as usize];
-                asking.list(&mut machine.flight, list, &plan.slots, room, outcome)
+                let buffer = &mut plan.completion_buffers[list.completion_buffer as usize];
+                asking.call_on_list(&mut machine.requests, list, &plan.slots, buffer, outcome)
             }
-            Ready::Manage { file, call } => machine.manage(file, call, &plan.representations, outcome),
-            Ready::Nothing => machine::not_made(None, outcome),
-            Ready::Refused(error) => machine::not_made(Some(error), outcome),
+            PreparedCall::Manage { file, call } => machine.manage(file, call, &plan.representations, outcome),
+            PreparedCall::Skip => executor::skip_call(None, outcome),
+            PreparedCall::Fail(error) => executor::skip_call(Some(error), outcome),
         }
     }
 
-    /// A call that failed, where.
-    fn failed(&self, number: usize, code: Code) -> String {
+    fn describe_failure(&self, number: usize, code: ReturnCode) -> String {
         let call = &self.steps[number].call;
-        let file = self.plan.ready[number].file().and_then(|place| self.machine.files.get(place as usize)?.name);
-        let path = file.and_then(|name| self.machine.handles.path(name));
+        let file = self.call_list.calls[number].file().and_then(|place| self.executor.files.get(place as usize)?.name);
+        let path = file.and_then(|name| self.executor.objects.path(name));
         let path = path.map_or_else(String::new, |path| format!(", {}", path.display()));
         let offset = call.offset.map_or_else(String::new, |offset| format!(", offset {offset}"));
         let (name, begin_ns) = (call.function.name(), call.begin_ns);
         format!("MPI_{name}{path}{offset}, recorded at {begin_ns} ns: {}", code.error())
     }
 
-    /// Keeps what is to be said of the first step whose error was not recorded. In words later: this is inside the clock.
+    /// Records the first unexpected error. Formatted later: this runs inside the clock.
     #[cold]
-    fn complain(&mut self, number: usize, code: Code, outcome: &Outcome) {
+    fn record_unexpected_error(&mut self, number: usize, code: ReturnCode, outcome: &StepOutcome) {
         let call = &self.steps[number].call;
         if call.error.is_none() && !code.is_success() && call.function.is_collective() {
-            stranded::expect_others(self.failed(number, code));
+            collective_timeout::expect_peers(self.describe_failure(number, code));
         }
-        if self.complained || self.complaint.is_some() || call.error.is_some() {
+        if self.is_error_reported || self.unexpected_error.is_some() || call.error.is_some() {
             return;
         }
         let (function, begin_ns, error, polls) = (call.function, call.begin_ns, outcome.error, outcome.polls);
-        self.complaint = Some(Complaint { function, begin_ns, code, error, polls });
+        self.unexpected_error = Some(UnexpectedError { function, begin_ns, code, error, polls });
     }
 }
 
 /// A step whose error was not recorded.
 #[derive(Clone, Copy, Debug)]
-struct Complaint {
+struct UnexpectedError {
     function: Function,
     begin_ns: u64,
-    code: Code,
+    code: ReturnCode,
     error: Option<ErrorClass>,
     polls: u64,
 }
 
-impl Complaint {
-    fn words(&self) -> String {
-        let told = match (self.code.is_success(), self.error) {
+impl UnexpectedError {
+    fn message(&self) -> String {
+        let detail = match (self.code.is_success(), self.error) {
             (false, _) => self.code.error().to_string(),
             (true, Some(error)) if error.name() == "MPI_ERR_PENDING" => format!(
-                "not complete after {} tests, though it was when it was recorded. Open MPI 4.1 never completes a non-blocking \
+                "not complete after {} tests, although it was complete when recorded. Open MPI 4.1 never completes a non-blocking \
                  or split collective read that the end of the file cuts off, MPICH 4.0 some MPI_Request_get_status",
                 self.polls + 1
             ),
             (true, error) => {
                 let error = error.map_or("", |error| error.name());
-                format!("{error}: not called, because what it needs was not opened or begun")
+                format!("{error}: not called, because its file or request was not opened or started")
             }
         };
-        format!("MPI_{}, recorded at {} ns: {told}", self.function.name(), self.begin_ns)
+        format!("MPI_{}, recorded at {} ns: {detail}", self.function.name(), self.begin_ns)
     }
 }
 
-impl Program for MpiProgram {
-    fn make_ready(&mut self, steps: Vec<Step>) -> Result<()> {
+impl ReplayProgram for MpiProgram {
+    fn prepare(&mut self, steps: Vec<ProgramStep>) -> Result<()> {
         self.steps = steps;
-        let Machine { flight, files, handles, .. } = &mut self.machine;
-        let made = self.plan.make(&self.steps, handles, flight.memory_ref());
-        if made.is_err() {
-            self.plan.ready.clear();
+        let CallExecutor { requests: flight, files, objects: handles, .. } = &mut self.executor;
+        let result = self.call_list.prepare(&self.steps, handles, flight.memory_ref());
+        if result.is_err() {
+            self.call_list.calls.clear();
             self.steps.clear();
         }
-        let (requests, opened) = self.plan.room();
-        // A file has one split call at most.
+        let (requests, opened) = self.call_list.capacity();
+        // A file has at most one split collective call.
         flight.reserve(requests, opened);
         if files.len() < opened {
-            files.resize_with(opened, Opened::none);
+            files.resize_with(opened, FileEntry::unopened);
         }
-        self.asking.several.reserve(self.plan.longest);
-        made
+        self.completion.request_list.reserve(self.call_list.longest_list);
+        result
     }
 
-    fn run(&mut self, range: Range<usize>, outcomes: &mut [Outcome]) {
+    fn run(&mut self, range: Range<usize>, outcomes: &mut [StepOutcome]) {
         for (number, outcome) in range.zip(outcomes) {
             outcome.error = None;
             outcome.bytes = None;
@@ -169,47 +170,47 @@ impl Program for MpiProgram {
             outcome.completions.clear();
             let code = self.step(number, outcome);
             match outcome.error {
-                Some(_) => self.complain(number, code, outcome),
-                None => stranded::goes_on(),
+                Some(_) => self.record_unexpected_error(number, code, outcome),
+                None => collective_timeout::record_progress(),
             }
         }
     }
 
-    fn complaint(&mut self) -> Option<String> {
-        let told = self.complaint.take();
-        self.complained |= told.is_some();
-        told.map(|complaint| complaint.words())
+    fn unexpected_error(&mut self) -> Option<String> {
+        let error = self.unexpected_error.take();
+        self.is_error_reported |= error.is_some();
+        error.map(|complaint| complaint.message())
     }
 
-    fn steps(&self) -> &[Step] {
+    fn steps(&self) -> &[ProgramStep] {
         &self.steps
     }
 
-    fn landed(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
-        let refused = |text| BackendError::new("replay", "", Cause::Unsupported, text);
-        self.machine.flight.memory().landed(range).map_err(refused)
+    fn landing_range(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
+        let refused = |text| BackendError::new("replay", "", FailureCause::Unsupported, text);
+        self.executor.requests.memory().landing_range(range).map_err(refused)
     }
 
     fn source(&self) -> &[u8] {
-        self.machine.flight.memory_ref().source()
+        self.executor.requests.memory_ref().source()
     }
 
-    fn source_mut(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
-        let refused = |text| BackendError::new("replay", "", Cause::Unsupported, text);
-        self.machine.flight.memory().source_mut(range).map_err(refused)
+    fn source_range(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
+        let refused = |text| BackendError::new("replay", "", FailureCause::Unsupported, text);
+        self.executor.requests.memory().source_range(range).map_err(refused)
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        let mut machine = self.machine;
-        let (pending, error) = machine.flight.complete_all();
+        let mut machine = self.executor;
+        let (pending, error) = machine.requests.complete_all();
         let failed = |e: &beff_ffi::MpiError| mpi_error("MPI_File_close", Path::new(""), None, e);
         if machine.files.iter().any(|it| it.split.is_some()) {
-            machine.flight.keep_for_ever();
+            machine.requests.leak_memory();
         }
-        let left = opened::close_all(&mut machine.files, machine.handles.comms()).map_err(|e| failed(&e))?;
+        let left = files::close_all(&mut machine.files, machine.objects.comms()).map_err(|e| failed(&e))?;
         if pending > 0 {
             let text = format!("{pending} requests of the program are still pending after 30 s: their memory is kept");
-            return Err(BackendError::new("MPI_Test", "", Cause::Io, text));
+            return Err(BackendError::new("MPI_Test", "", FailureCause::Io, text));
         }
         if let Some(code) = error {
             return Err(mpi_error("MPI_Test", Path::new(""), None, &code.error()));
@@ -218,7 +219,7 @@ impl Program for MpiProgram {
             let text = format!(
                 "{left} files stay open: not all ranks of their communicator have them, or a split call was not ended"
             );
-            return Err(BackendError::new("MPI_File_close", "", Cause::Io, text));
+            return Err(BackendError::new("MPI_File_close", "", FailureCause::Io, text));
         }
         Ok(())
     }

@@ -4,22 +4,22 @@ use crate::b_eff_io::config::Release;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::PartitionRecord;
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::Spot;
+use crate::b_eff_io::report::layout::RecordSelector;
 use crate::b_eff_io::values::Validity;
-use crate::frame::records::{Access, Outcome};
-use crate::frame::report::text::Page;
+use crate::frame::records::{AccessMethod, RunOutcome};
+use crate::frame::report::text::TextPage;
 
-use super::of::{column, remark, Of, MIB};
+use super::context::{format_column, remark, SummaryContext, MIB};
 
-pub(super) fn values(page: &mut Page, of: Of<'_>, partition: &PartitionRecord) {
+pub(super) fn values(page: &mut TextPage, of: SummaryContext<'_>, partition: &PartitionRecord) {
     let ranks = partition.ranks;
     let value = layout::partition_value(of.derived, of.backend, ranks);
     page.blank();
-    for access in Access::ALL {
+    for access in AccessMethod::ALL {
         page.line(format!(
             "weighted average bandwidth for {:<8}:{} MB/s on {ranks} processes",
             access.name(),
-            column(average(of, ranks, access))
+            format_column(average(of, ranks, access))
         ));
     }
     page.line("(type=0 is weighted double)");
@@ -27,7 +27,7 @@ pub(super) fn values(page: &mut Page, of: Of<'_>, partition: &PartitionRecord) {
         remark(page, "Without -rewrite type 0 alone is written again: the average for rewrite is its value.");
     }
     page.blank();
-    let mib = Access::ALL.map(|access| {
+    let mib = AccessMethod::ALL.map(|access| {
         let bytes = value.map_or(0, |v| v.access_bytes[layout::access_index(access)]);
         bytes as f64 / MIB
     });
@@ -40,31 +40,32 @@ pub(super) fn values(page: &mut Page, of: Of<'_>, partition: &PartitionRecord) {
     page.blank();
     page.line(format!(
         "b_eff_io of these measurements ={} MB/s on {ranks} processes with {:.0} MByte/PE and scheduled time={:.1} min",
-        column(value.and_then(|v| v.values.release_2_1)),
+        format_column(value.and_then(|v| v.values.release_2_1)),
         of.memory_mib(),
         partition.time_seconds / 60.0
     ));
 }
 
-/// The average of an access method; of rewrites that are type 0 alone, its value: with it release 2.1 makes its own.
-fn average(of: Of<'_>, ranks: u64, access: Access) -> Option<f64> {
-    if access == Access::Rewrite && !of.result.config.full_rewrite {
-        let rewrite_0 = Spot { backend: of.backend, ranks, access }.type_value(of.derived, PatternType::Scatter);
+/// The average of an access method; if only type 0 is rewritten, its value, which release 2.1 uses.
+fn average(of: SummaryContext<'_>, ranks: u64, access: AccessMethod) -> Option<f64> {
+    if access == AccessMethod::Rewrite && !of.result.config.full_rewrite {
+        let rewrite_0 =
+            RecordSelector { backend: of.backend, ranks, access }.type_value(of.derived, PatternType::Scatter);
         return rewrite_0.filter(|value| value.complete)?.mb_per_second;
     }
     layout::partition_value(of.derived, of.backend, ranks)?.access_mb_per_second[layout::access_index(access)]
 }
 
-fn by_release_2_1<'a>(of: Of<'a>) -> Option<&'a Validity> {
+fn release_2_1_validity<'a>(of: SummaryContext<'a>) -> Option<&'a Validity> {
     of.derived.validity.iter().find(|v| v.backend == of.backend && v.release == Release::R2_1)
 }
 
-fn is_valid(of: Of<'_>) -> bool {
-    by_release_2_1(of).is_some_and(|v| v.valid)
+fn is_valid(of: SummaryContext<'_>) -> bool {
+    release_2_1_validity(of).is_some_and(|v| v.valid)
 }
 
-/// The three criteria of the release in its words, and as remarks all that decide.
-pub(super) fn validity(page: &mut Page, of: Of<'_>) {
+/// The three criteria of the release in its words, and as remarks all that apply.
+pub(super) fn validity(page: &mut TextPage, of: SummaryContext<'_>) {
     let result = of.result;
     page.blank();
     page.line(if is_valid(of) {
@@ -75,25 +76,25 @@ pub(super) fn validity(page: &mut Page, of: Of<'_>) {
     let minutes = result.partitions.iter().map(|p| p.time_seconds / 60.0).reduce(f64::min).unwrap_or(0.0);
     let errors = result.errors.len() + result.corruptions.iter().filter(|c| c.backend == of.backend).count();
     let reached = |met| if met { "reached" } else { "NOT reached" };
-    let criterion = |page: &mut Page, number: u32, text: &str, met: bool| {
+    let criterion = |page: &mut TextPage, number: u32, text: &str, met: bool| {
         page.line(format!("  criterion {number}: {text} -- {}", reached(met)));
     };
     criterion(page, 1, &format!("scheduled time {minutes:.1} min >= 30 min"), minutes >= 30.0);
     let shared = result.config.shared_pointer;
     criterion(page, 2, "shared file pointers must be used for pattern type 1", shared);
     criterion(page, 3, &format!("error count ({errors}) == 0"), errors == 0);
-    if let Some(validity) = by_release_2_1(of) {
-        remark(page, "What is behind release 2.1's three and decides here:");
+    if let Some(validity) = release_2_1_validity(of) {
+        remark(page, "Criteria beyond the three of release 2.1:");
         for c in &validity.criteria {
             remark(page, format!("  {} -- {}", c.text, reached(c.met)));
         }
     }
-    if result.ending.outcome != Outcome::Complete {
-        remark(page, format!("This run did not come to its end ({:?}).", result.ending.outcome));
+    if result.ending.outcome != RunOutcome::Complete {
+        remark(page, format!("This run is not complete ({:?}).", result.ending.outcome));
     }
 }
 
-pub(super) fn maximum(page: &mut Page, of: Of<'_>) {
+pub(super) fn maximum(page: &mut TextPage, of: SummaryContext<'_>) {
     page.blank();
     page.line("Maximum over all number of PEs");
     page.line("------------------------------");
@@ -102,7 +103,7 @@ pub(super) fn maximum(page: &mut Page, of: Of<'_>) {
     let result = of.result;
     let system = of.derived.systems.iter().find(|s| s.backend == of.backend);
     if system.is_some_and(|s| s.values.release_2_1.is_some()) {
-        layout::BESIDE_RELEASE_2_1.iter().for_each(|line| remark(page, line));
+        layout::RELEASE_2_1_CAVEAT.iter().for_each(|line| remark(page, line));
     }
     let partition = match system.and_then(|s| s.ranks[2]) {
         Some(best) => result.partitions.iter().find(|p| p.ranks == best),
@@ -111,7 +112,7 @@ pub(super) fn maximum(page: &mut Page, of: Of<'_>) {
     let (ranks, scheduled) = partition.map_or((of.machine().ranks, 0.0), |p| (p.ranks, p.time_seconds));
     page.line(format!(
         " b_eff_io ={} MB/s on {ranks} processes with {:.0} MByte/PE, scheduled time={:.1} Min, on {}, {}",
-        column(system.and_then(|s| s.values.release_2_1)),
+        format_column(system.and_then(|s| s.values.release_2_1)),
         of.memory_mib(),
         scheduled / 60.0,
         of.system(),

@@ -1,13 +1,13 @@
 //! The lines above the first table.
 
 use crate::b_eff_io::config::Config;
-use crate::frame::records::Machine;
-use crate::frame::report::text::Page;
-use crate::frame::words::or_none;
+use crate::frame::records::MachineRecord;
+use crate::frame::report::text::TextPage;
+use crate::frame::words::or_hyphen;
 
-use super::of::{hosts, names, remark, Of, MIB};
+use super::context::{hosts, remark, uname_fields, SummaryContext, MIB};
 
-pub(super) fn write(page: &mut Page, of: Of<'_>) {
+pub(super) fn write(page: &mut TextPage, of: SummaryContext<'_>) {
     let (config, machine) = (&of.result.config, of.machine());
     page.line(format!(
         "b_eff_io.c, Revision 2.1 from Dec. 12, 2001 (layout and definition; measured by beff-raw {}, {}, backend {})",
@@ -28,9 +28,9 @@ pub(super) fn write(page: &mut Page, of: Of<'_>) {
         of.total_memory_mib(),
         options(config, machine)
     ));
-    let prefix = or_none(config.out.as_ref().map(|out| out.display()));
+    let prefix = or_hyphen(config.out.as_ref().map(|out| out.display()));
     page.line(format!("PATH={}, PREFIX={prefix}", config.path.display()));
-    let [name, release, version, hardware] = names(machine);
+    let [name, release, version, hardware] = uname_fields(machine);
     page.line(format!("       system name : {name}"));
     page.line(format!("       hostname    : {}", hosts(machine)));
     page.line(format!("       OS release  : {release}"));
@@ -41,8 +41,8 @@ pub(super) fn write(page: &mut Page, of: Of<'_>) {
     page.line(format!("Date of measurement: {}", date(&machine.started_utc)));
 }
 
-/// The options of the release that were in force, by its names.
-fn options(config: &Config, machine: &Machine) -> String {
+/// The options of the release in force, by its names.
+fn options(config: &Config, machine: &MachineRecord) -> String {
     let words = &machine.command_line;
     let inline = words.iter().find_map(|word| word.strip_prefix("--hints="));
     let hints = inline.or_else(|| words.iter().skip_while(|word| *word != "--hints").nth(1).map(String::as_str));
@@ -52,7 +52,7 @@ fn options(config: &Config, machine: &Machine) -> String {
     format!("{hints}{rewrite}{shared}")
 }
 
-/// As ctime(3) writes it, in UTC; as it is recorded where that is no time.
+/// In the format of ctime(3), in UTC; unchanged if it is no time.
 fn date(started_utc: &str) -> String {
     let time = started_utc.parse::<jiff::Timestamp>();
     time.map_or_else(|_| started_utc.to_owned(), |time| time.strftime("%a %b %e %H:%M:%S %Y").to_string())
@@ -65,16 +65,16 @@ mod tests {
 
     #[test]
     fn the_names_of_uname_are_found_behind_the_distribution() {
-        let machine = |kernel: &str, kernel_version: Option<&str>| Machine {
+        let machine = |kernel: &str, kernel_version: Option<&str>| MachineRecord {
             kernel: kernel.into(),
             kernel_version: kernel_version.map(str::to_owned),
             ..fixture::machine(vec![fixture::host("a", 1), fixture::host("b", 1)], &[])
         };
         let new = machine("Debian GNU/Linux 12 (bookworm), Linux 6.1.0-9 x86_64", Some("#1 SMP"));
-        assert_eq!(names(&new), ["Linux", "6.1.0-9", "#1 SMP", "x86_64"]);
+        assert_eq!(uname_fields(&new), ["Linux", "6.1.0-9", "#1 SMP", "x86_64"]);
         assert_eq!(hosts(&new), "a b");
-        assert_eq!(names(&machine("Linux 6.1.0-9 x86_64", None)), ["Linux", "6.1.0-9", "-", "x86_64"]);
-        assert_eq!(names(&machine("", None)), ["-", "-", "-", ""]);
+        assert_eq!(uname_fields(&machine("Linux 6.1.0-9 x86_64", None)), ["Linux", "6.1.0-9", "-", "x86_64"]);
+        assert_eq!(uname_fields(&machine("", None)), ["-", "-", "-", ""]);
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! Our lines have the shape of those of release 2.1: the words letter by letter, the numbers as wide as it printed them.
+//! Our lines have the format of those of release 2.1: identical words, numbers of the same width.
 
 use super::summary;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::derive;
 
-/// The lines of a genuine file of release 2.1 (November 2004, 4 processes, -rewrite, a hints file), made into the formats that
-/// printed them. `%S` is any text; a number that was not measured may be a hyphen.
+/// The lines of a genuine file of release 2.1 (November 2004, 4 processes, -rewrite, a hints file), converted to the formats that printed
+/// them. `%S` is any text; a number that was not measured may be a hyphen.
 const GENUINE: &str = "\
 b_eff_io.c, Revision 2.1 from Dec. 12, 2001%S
 
@@ -24,7 +24,6 @@ PATH=%S, PREFIX=%S
 Date of measurement: %S
 ";
 
-/// Of each partition.
 const GENUINE_TABLE: &str = "
 
 
@@ -80,7 +79,6 @@ Maximum over all number of PEs
  b_eff_io = %8.3 MB/s on %0.0 processes with %0.0 MByte/PE, scheduled time=%0.1 Min, on %S, %S
 ";
 
-/// True if a line is what its format prints.
 fn prints(format: &str, line: &str) -> bool {
     let Some((literal, rest)) = format.split_once('%') else { return format == line };
     let Some(line) = line.strip_prefix(literal) else { return false };
@@ -99,7 +97,7 @@ fn prints(format: &str, line: &str) -> bool {
     is_number && has_decimals && is_wide && prints(&rest[1..], &line[blanks + digits..])
 }
 
-/// The formats of a file with `partitions` tables of `rows` rows for each access method.
+/// Formats of a file with `partitions` tables of `rows` rows for each access method.
 fn formats(partitions: usize, rows: usize) -> Vec<&'static str> {
     let table = GENUINE_TABLE.lines().flat_map(|format| {
         let copies = if format.contains("PEs %1.0") { rows } else { 1 };
@@ -109,7 +107,6 @@ fn formats(partitions: usize, rows: usize) -> Vec<&'static str> {
     GENUINE.lines().chain(tables).chain(GENUINE_END.lines()).collect()
 }
 
-/// The first line that is not as it should be.
 fn difference(text: &str, partitions: usize, rows: usize) -> Option<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     let formats = formats(partitions, rows);
@@ -123,14 +120,14 @@ fn of(result: &RunResult) -> String {
 }
 
 #[test]
-fn the_formats_tell_widths_and_words() {
+fn the_formats_have_widths_and_words() {
     assert!(prints("a %8.3 b", "a   59.088 b") && prints("a %8.3 b", "a        - b"));
     assert!(!prints("a %8.3 b", "a 59.088 b"), "too narrow");
     assert!(!prints("a %8.3 b", "a   59.08 b") && !prints("a %8.3 b", "a   59.088 c"));
     assert!(prints("n=%0.0 %S.", "n=4 a.b.") && !prints("n=%0.0 %S.", "n= 4 a."));
 }
 
-/// Two genuine files are not part of the source; their directory can be named.
+/// The genuine files are not part of the source; the variable names their directory.
 #[test]
 fn genuine_files_have_these_formats() {
     let Some(directory) = std::env::var_os("BEFF_GENUINE_SUMMARIES") else {
@@ -141,7 +138,7 @@ fn genuine_files_have_these_formats() {
     let texts: Vec<String> = files.map(|path| std::fs::read_to_string(path).unwrap()).collect();
     assert!(!texts.is_empty());
     for text in texts {
-        // That build has a row of 32 bytes more, and its M_PART is 2 MB.
+        // That build has an additional row of 32 bytes, and its M_PART is 2 MB.
         assert_eq!(difference(&text, 1, 8), None);
     }
 }
@@ -164,7 +161,7 @@ fn the_memory_is_the_one_that_was_used() {
     assert_eq!(text.matches("with 2048 MByte/PE").count(), 2 * result.partitions.len() + 1, "{text}");
 }
 
-/// As the release does: the weight of type 0 is two, and nothing else is written again.
+/// As in the release: type 0 has weight two, and nothing else is rewritten.
 #[test]
 fn without_rewrite_its_average_is_that_of_type_0() {
     let mut result = fixtures::complete();

@@ -1,19 +1,18 @@
-//! The table of one partition, and what stands between it and the averages.
+//! The table of one partition, and the lines between it and the averages.
 
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::PartitionRecord;
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{Spot, ROWS, ROW_BYTES};
+use crate::b_eff_io::report::layout::{RecordSelector, ROWS, ROW_BYTES};
 use crate::b_eff_io::values::{few_calls, ReadSource};
-use crate::frame::records::Access;
-use crate::frame::report::text::Page;
+use crate::frame::records::AccessMethod;
+use crate::frame::report::text::TextPage;
 
-use super::of::{column, known, remark, Of, MIB};
+use super::context::{format_column, known_rate, remark, SummaryContext, MIB};
 
-/// Cached reads listed in one line.
 const CACHED_PER_LINE: usize = 5;
 
-pub(super) fn write(page: &mut Page, of: Of<'_>, partition: &PartitionRecord) {
+pub(super) fn write(page: &mut TextPage, of: SummaryContext<'_>, partition: &PartitionRecord) {
     let ranks = partition.ranks;
     let title = format!(
         "Summary of file I/O bandwidth accumulated on {ranks:3} processes with {:4.0} MByte/PE",
@@ -27,59 +26,58 @@ pub(super) fn write(page: &mut Page, of: Of<'_>, partition: &PartitionRecord) {
     page.line(" of PEs     size (l) methode scatter  shared  separate segmened seg-coll");
     page.line("            [bytes]  methode  [MB/s]   [MB/s]   [MB/s]   [MB/s]   [MB/s]");
     page.line(format!(" {}", "-".repeat(71)));
-    for access in Access::ALL {
-        let spot = Spot { backend: of.backend, ranks, access };
+    for access in AccessMethod::ALL {
+        let spot = RecordSelector { backend: of.backend, ranks, access };
         page.blank();
         for row in 0..ROWS.len() {
             let chunk_bytes = ROW_BYTES.get(row).copied().unwrap_or(partition.m_part_bytes);
             let position = row + 1;
             let record = |t| layout::classic_pattern(row, t).and_then(|pattern| spot.record(of.result, pattern));
-            let cells = PatternType::ALL.map(|t| record(t).and_then(known));
+            let cells = PatternType::ALL.map(|t| record(t).and_then(known_rate));
             page.line(format!("{ranks:4} PEs {position:1} {chunk_bytes:8} {:<7}{}", access.name(), columns(&cells)));
         }
-        // There are no marks here: a total without all its patterns would pass for a whole one.
+        // Without marks a partial total would be mistaken for a complete one.
         let total = |t| spot.type_value(of.derived, t).filter(|v| v.complete).and_then(|v| v.mb_per_second);
         let totals = PatternType::ALL.map(total);
         page.line(format!("{ranks:4} PEs      total-{:<7}{}", access.name(), columns(&totals)));
     }
-    beside_table(page, of, ranks);
-    few(page, of, ranks);
+    pattern_2_line(page, of, ranks);
+    few_calls_remark(page, of, ranks);
     cached_reads(page, of, ranks);
     gnuplot(page, of, partition);
 }
 
 fn columns(cells: &[Option<f64>]) -> String {
-    cells.iter().map(|cell| column(*cell)).collect()
+    cells.iter().map(|cell| format_column(*cell)).collect()
 }
 
-fn beside_table(page: &mut Page, of: Of<'_>, ranks: u64) {
-    let rates = Access::ALL.map(|access| {
-        let spot = Spot { backend: of.backend, ranks, access };
-        let record = spot.record(of.result, layout::PATTERN_BESIDE_TABLE);
-        format!("{} MB/s {}", column(record.and_then(known)), access.name())
+fn pattern_2_line(page: &mut TextPage, of: SummaryContext<'_>, ranks: u64) {
+    let rates = AccessMethod::ALL.map(|access| {
+        let spot = RecordSelector { backend: of.backend, ranks, access };
+        let record = spot.record(of.result, layout::PATTERN_OUTSIDE_TABLE);
+        format!("{} MB/s {}", format_column(record.and_then(known_rate)), access.name())
     });
     page.blank();
     page.exact_line("This table shows all results, except pattern 2 (scatter, l=1MBytes, L=2MBytes): ");
     page.line(format!("  bw_pat2={}", rates.join(",")));
 }
 
-/// The rows above have no room for marks: patterns whose rate rests on little are listed.
-fn few(page: &mut Page, of: Of<'_>, ranks: u64) {
-    let list = |access: Access| {
-        let records = Spot { backend: of.backend, ranks, access }.records(of.result);
+/// The rows above have no marks: patterns with few calls are listed.
+fn few_calls_remark(page: &mut TextPage, of: SummaryContext<'_>, ranks: u64) {
+    let list = |access: AccessMethod| {
+        let records = RecordSelector { backend: of.backend, ranks, access }.records(of.result);
         let numbers: Vec<String> =
             records.filter(|r| r.time_units > 0 && few_calls(r)).map(|r| r.pattern.to_string()).collect();
         (!numbers.is_empty()).then(|| format!("  {}: patterns {}", access.name(), numbers.join(", ")))
     };
-    let lines: Vec<String> = Access::ALL.into_iter().filter_map(list).collect();
+    let lines: Vec<String> = AccessMethod::ALL.into_iter().filter_map(list).collect();
     if !lines.is_empty() {
         remark(page, "Fewer than 10 calls of a process, or less than 1 MiB (known to two digits at most):");
         lines.iter().for_each(|line| remark(page, line));
     }
 }
 
-/// Reads that are no storage figures are listed.
-fn cached_reads(page: &mut Page, of: Of<'_>, ranks: u64) {
+fn cached_reads(page: &mut TextPage, of: SummaryContext<'_>, ranks: u64) {
     let own: Vec<&ReadSource> =
         of.derived.reads.iter().filter(|r| r.backend == of.backend && r.ranks == ranks).collect();
     let unknown: Vec<String> = own.iter().filter(|r| r.cache_share.is_none()).map(|r| r.pattern.to_string()).collect();
@@ -95,10 +93,10 @@ fn cached_reads(page: &mut Page, of: Of<'_>, ranks: u64) {
     }
 }
 
-/// What the release gave to gnuplot; the plot of a partition has its rows as x.
-fn gnuplot(page: &mut Page, of: Of<'_>, partition: &PartitionRecord) {
+/// Gnuplot commands of the release; x is the row.
+fn gnuplot(page: &mut TextPage, of: SummaryContext<'_>, partition: &PartitionRecord) {
     let m_part = (partition.m_part_bytes as f64 / MIB * 10.0).round() / 10.0;
-    // A quote would end the text.
+    // A quote would end the string.
     let system = of.system().replace('\'', " ");
     page.blank();
     page.line("(For gnuplot:)");

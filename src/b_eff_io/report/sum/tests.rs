@@ -1,25 +1,25 @@
 use std::collections::BTreeMap;
 
-use super::of::known;
+use super::context::known_rate;
 use super::*;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::Spot;
+use crate::b_eff_io::report::layout::RecordSelector;
 use crate::b_eff_io::values::derive;
-use crate::frame::records::Access;
+use crate::frame::records::AccessMethod;
 
-/// What scripts take from a summary file: cells by (ranks, access, position or 0 for the total), and the value.
+/// Data that scripts extract from a summary file: cells by (ranks, access, position or 0 for the total), and the value.
 #[derive(Debug, Default)]
-struct Read {
+struct ParsedSummary {
     cells: BTreeMap<(u64, String, u32), Vec<Option<f64>>>,
     chunk_bytes: BTreeMap<(u64, u32), u64>,
     value: Option<f64>,
 }
 
-/// Reads by white space, as the known scripts do.
-fn read(text: &str) -> Read {
-    let mut read = Read::default();
+/// Splits at white space, as known scripts do.
+fn parse_summary(text: &str) -> ParsedSummary {
+    let mut read = ParsedSummary::default();
     for line in text.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let numbers = |from: usize| fields[from..].iter().map(|f| f.parse().ok()).collect();
@@ -52,7 +52,7 @@ b_eff_io of these measurements =  214.516 MB/s on 4 processes with 256 MByte/PE 
 
 #[test]
 fn the_reader_understands_a_genuine_file() {
-    let genuine = read(GENUINE);
+    let genuine = parse_summary(GENUINE);
     assert_eq!(genuine.value, Some(214.516));
     assert_eq!(genuine.cells[&(4, "write".into(), 0)][4], Some(73.113));
     assert_eq!(genuine.cells[&(4, "read".into(), 2)][0], Some(227.183));
@@ -63,17 +63,17 @@ fn the_reader_finds_every_number_in_ours() {
     let result = fixtures::complete();
     let derived = derive(&result);
     let text = summary(&result, &derived, "posix");
-    let ours = read(&text);
+    let ours = parse_summary(&text);
     assert_eq!(ours.cells.len(), 2 * 3 * 8, "partitions, access methods, rows and total");
     for (&(ranks, ref access, row), cells) in &ours.cells {
-        let access = Access::ALL.into_iter().find(|a| a.name() == access).unwrap();
-        let spot = Spot { backend: "posix", ranks, access };
+        let access = AccessMethod::ALL.into_iter().find(|a| a.name() == access).unwrap();
+        let spot = RecordSelector { backend: "posix", ranks, access };
         for (t, cell) in PatternType::ALL.into_iter().zip(cells) {
             let expected = match row {
                 0 => spot.type_value(&derived, t).and_then(|v| v.mb_per_second),
-                row => {
-                    layout::classic_pattern(row as usize - 1, t).and_then(|p| spot.record(&result, p)).and_then(known)
-                }
+                row => layout::classic_pattern(row as usize - 1, t)
+                    .and_then(|p| spot.record(&result, p))
+                    .and_then(known_rate),
             };
             match (cell, expected) {
                 (Some(a), Some(b)) => assert!((a - b).abs() < 0.0006, "{a} {b}"),
@@ -105,13 +105,13 @@ fn what_stands_beside_the_value_is_no_value_and_no_column() {
     let text = summary(&result, &derive(&result), "posix");
     let (notes, others): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
     assert!(notes.concat().contains("deletion of its files"), "{notes:?}");
-    let (with, without) = (read(&text), read(&others.join("\n")));
+    let (with, without) = (parse_summary(&text), parse_summary(&others.join("\n")));
     assert_eq!((with.value, with.cells, with.chunk_bytes), (without.value, without.cells, without.chunk_bytes));
     assert!(text.trim_end().lines().last().unwrap().starts_with(" b_eff_io ="));
-    // Scripts that look for the number anywhere in the line or for the word of the table find nothing here.
+    // Scripts that search for the number anywhere in a line or for the word of the table do not match the remarks.
     assert!(notes.iter().all(|line| !line.contains("b_eff_io") && !line.contains("PEs")), "{notes:?}");
     let nothing = summary(&fixtures::interrupted(), &derive(&fixtures::interrupted()), "posix");
-    assert!(!nothing.contains("deletion"), "there is no value to stand beside");
+    assert!(!nothing.contains("deletion"), "there is no value");
 }
 
 #[test]

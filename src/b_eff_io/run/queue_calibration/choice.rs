@@ -1,67 +1,63 @@
-//! What is tried in the calibration of a queue, and what is chosen from it: pure arithmetic on agreed numbers.
+//! Settings tried in the calibration of a queue, and the choice from the results: pure arithmetic on agreed numbers.
 
 use crate::b_eff_io::records::DepthTrial;
 use crate::frame::units::MIB;
 
-/// Trials of every setting. Three, because the median of three forgives one that the machine disturbed.
-pub const PASSES: usize = 3;
-/// A trial shorter than this measures clocks and wake-ups.
-pub const LEAST_TRIAL_SECONDS: f64 = 0.002;
-/// Bytes of one rank in flight at most.
+/// Trials of every setting. The median of three tolerates one disturbed trial.
+pub const TRIALS_PER_SETTING: usize = 3;
+/// A shorter trial measures clocks and wake-ups.
+pub const MIN_TRIAL_SECONDS: f64 = 0.002;
+/// Maximum number of bytes of one rank in flight.
 pub const IN_FLIGHT_BYTES: u64 = 64 * MIB;
 
-/// Depths that are tried.
 const DEPTHS: [u32; 5] = [4, 8, 16, 32, 64];
-/// Depths that are tried with chunks above 1 MiB, as far as the memory in flight allows; the first one in any case: two large
-/// chunks keep the storage busy between the end of one and the beginning of the next.
+/// Depths tried for chunks above 1 MiB, as far as the memory in flight allows, but always the first: two large chunks keep the storage busy
+/// between two completions.
 pub const LARGE_DEPTHS: [u32; 3] = [2, 4, 8];
-/// Chunks above this are large: they are also tried in operations.
-const WHOLE_BYTES: u64 = MIB;
-/// Sizes and depths of these operations, the most useful ones first. A device may take several at the same time where it takes one large
-/// one in a piece, and less memory is under way. Which size is the best depends on the disk (docs/lab/README.md).
+/// Larger chunks are also tried in several operations.
+const MAX_SINGLE_OPERATION_BYTES: u64 = MIB;
+/// Sizes and depths of these operations, most useful first. A device may process several at the same time, and less memory is in flight.
+/// The best size depends on the disk (docs/lab/README.md).
 pub const OPERATIONS: [(u64, u32); 4] = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)];
-/// Chunk sizes of the patterns, beside M_PART.
+/// Chunk sizes of the patterns, except M_PART.
 const CHUNKS: [u64; 3] = [1 << 10, 32 << 10, MIB];
-/// A larger M_PART is tried with chunks of this size: two of them are in the file.
-const LARGEST_CHUNK_BYTES: u64 = 2 * IN_FLIGHT_BYTES;
-/// From this size on a completion is rare: how many are waited for together matters little.
+/// Chunk size for a larger M_PART: the file has two such chunks.
+const MAX_CHUNK_BYTES: u64 = 2 * IN_FLIGHT_BYTES;
+/// From this size on completions are rare, and the number waited for matters little.
 const LARGE_CHUNK_BYTES: u64 = MIB;
-/// A trial holds this many full queues at least; with fewer it shows how a queue fills and drains.
+/// Minimum number of full queues in a trial; fewer measure how a queue fills and drains.
 const QUEUES_PER_TRIAL: u64 = 2;
-/// From this size on it holds one: the patterns have few such chunks in a row themselves.
+/// From this size on one queue suffices: the patterns themselves have few such chunks in a row.
 const ONE_QUEUE_BYTES: u64 = IN_FLIGHT_BYTES / 4;
-/// A setting this near to the best is as good: below it the spread of short trials would choose.
-pub const NEAR_THE_BEST: f64 = 0.97;
+/// A setting within this share of the best rate counts as equal: closer, the choice would be noise of short trials.
+pub const NEAR_BEST_SHARE: f64 = 0.97;
 
-/// How a queue is kept.
+/// Setting of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Setting {
-    /// Operations in flight at most.
+pub struct QueueSetting {
+    /// Maximum number of operations in flight.
     pub depth: u32,
     /// Completions waited for in one call.
     pub wait_for: u32,
-    /// A larger chunk is moved by operations of so many bytes; None: by one.
+    /// Size of the operations of a larger chunk; None: one operation per chunk.
     pub operation_bytes: Option<u64>,
 }
 
-impl Setting {
-    /// Each chunk is one operation.
-    const fn whole(depth: u32, wait_for: u32) -> Self {
+impl QueueSetting {
+    const fn single_operation(depth: u32, wait_for: u32) -> Self {
         Self { depth, wait_for, operation_bytes: None }
     }
 
-    /// Each chunk is several operations.
-    const fn cut((operation_bytes, depth): (u64, u32)) -> Self {
+    /// Several operations per chunk.
+    const fn split((operation_bytes, depth): (u64, u32)) -> Self {
         Self { depth, wait_for: depth / 4, operation_bytes: Some(operation_bytes) }
     }
 
-    /// Memory that the transfers may use at a time.
     fn in_flight_bytes(self, chunk_bytes: u64) -> u64 {
         u64::from(self.depth) * self.operation_bytes.map_or(chunk_bytes, |bytes| bytes.min(chunk_bytes))
     }
 
-    /// Chunks that a trial has to move to show something.
-    fn least_chunks(self, chunk_bytes: u64) -> u64 {
+    fn min_chunks(self, chunk_bytes: u64) -> u64 {
         let queues = if chunk_bytes >= ONE_QUEUE_BYTES { 1 } else { QUEUES_PER_TRIAL };
         queues * self.in_flight_bytes(chunk_bytes).div_ceil(chunk_bytes)
     }
@@ -71,44 +67,44 @@ impl Setting {
     }
 }
 
-/// What a set of trials may cost.
+/// Budget of a set of trials.
 #[derive(Clone, Copy, Debug)]
-pub struct Means {
-    /// Time for all trials of the set, what surrounds them included.
+pub struct SetBudget {
+    /// Time for all trials of the set, including overhead.
     pub seconds: f64,
-    /// Time around one trial: open, registration, close.
-    pub around_seconds: f64,
-    /// Chunks one rank moves in a second, about.
+    /// Overhead of one trial: open, registration, close.
+    pub overhead_seconds: f64,
+    /// Approximate rate of one rank.
     pub chunks_per_second: f64,
     /// Chunks in the file.
     pub file_chunks: u64,
 }
 
-/// What is tried for a chunk size.
+/// The trials of a chunk size.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trials {
-    /// In the order of their worth.
-    pub settings: Vec<Setting>,
+pub struct TrialPlan {
+    /// Best first.
+    pub settings: Vec<QueueSetting>,
     /// Time of one trial.
     pub seconds: f64,
-    /// Chunks of one trial at least, the same for all.
-    pub least_chunks: u64,
+    /// Minimum number of chunks in one trial, the same for all settings.
+    pub min_chunks: u64,
 }
 
-/// Chunk sizes for which a queue is calibrated, in ascending order. What is found for the last one holds for larger chunks, too.
+/// Chunk sizes for which a queue is calibrated, ascending. The result for the last one also applies to larger chunks.
 #[must_use]
 pub fn chunk_sizes(m_part_bytes: u64) -> Vec<u64> {
     let last = CHUNKS[CHUNKS.len() - 1];
-    CHUNKS.into_iter().chain((m_part_bytes > last).then_some(m_part_bytes.min(LARGEST_CHUNK_BYTES))).collect()
+    CHUNKS.into_iter().chain((m_part_bytes > last).then_some(m_part_bytes.min(MAX_CHUNK_BYTES))).collect()
 }
 
-/// True if chunks of this size are tried in smaller operations, too.
+/// True if chunks of this size are also tried in smaller operations.
 #[must_use]
 pub fn is_large(chunk_bytes: u64) -> bool {
-    chunk_bytes > WHOLE_BYTES
+    chunk_bytes > MAX_SINGLE_OPERATION_BYTES
 }
 
-/// How much of the time a chunk size gets, beside the others: large chunks take longer to show anything.
+/// Relative share of the time for a chunk size: large chunks need more.
 #[must_use]
 pub fn weight(chunk_bytes: u64) -> f64 {
     if is_large(chunk_bytes) {
@@ -118,60 +114,64 @@ pub fn weight(chunk_bytes: u64) -> f64 {
     }
 }
 
-/// Memory in which the windows of two of the deepest queues have room.
+/// Memory for the windows of two of the deepest queues.
 #[must_use]
 pub fn memory_bytes(chunk_bytes: u64) -> u64 {
     2 * u64::from(DEPTHS[DEPTHS.len() - 1]) * chunk_bytes
 }
 
-/// What holds for a chunk size that was not calibrated: `default_depth`, less for chunks so large that it would be much
-/// memory in flight.
+/// Setting for a chunk size that was not calibrated: `default_depth`, or less for large chunks to limit the memory in flight.
 #[must_use]
-pub fn untried(chunk_bytes: u64, default_depth: u32) -> Setting {
+pub fn default_setting(chunk_bytes: u64, default_depth: u32) -> QueueSetting {
     let by_bytes = (IN_FLIGHT_BYTES / chunk_bytes.max(1)).clamp(u64::from(LARGE_DEPTHS[0]), 1 << 16) as u32;
     let depth = default_depth.min(by_bytes).max(1);
-    Setting::whole(depth, (depth / 4).max(1))
+    QueueSetting::single_operation(depth, (depth / 4).max(1))
 }
 
-/// What to try: as many depths as the time allows with each trial holding some full queues, and with what is then left several numbers to
-/// wait for at each depth; of large chunks fewer depths, and then operations of several sizes and depths.
-/// None if it does not allow two settings: then there is nothing to choose.
+/// Settings to try: as many depths as the time allows with some full queues per trial, then several numbers of completions to wait for at
+/// each depth; for large chunks fewer depths, then operations. None if the time does not allow two settings.
 #[must_use]
-pub fn settings(chunk_bytes: u64, means: &Means) -> Option<Trials> {
-    let all = if is_large(chunk_bytes) { large(chunk_bytes, means) } else { small(chunk_bytes, means) };
+pub fn settings(chunk_bytes: u64, means: &SetBudget) -> Option<TrialPlan> {
+    let all = if is_large(chunk_bytes) {
+        large_chunk_settings(chunk_bytes, means)
+    } else {
+        small_chunk_settings(chunk_bytes, means)
+    };
     all.into_iter().find_map(|settings| {
-        let seconds = means.seconds / (PASSES * settings.len()) as f64 - means.around_seconds;
-        let least_chunks = settings.iter().map(|s| s.least_chunks(chunk_bytes)).max()?;
-        let least_seconds = (least_chunks as f64 / means.chunks_per_second).max(LEAST_TRIAL_SECONDS);
-        (seconds >= least_seconds).then_some(Trials { settings, seconds, least_chunks })
+        let seconds = means.seconds / (TRIALS_PER_SETTING * settings.len()) as f64 - means.overhead_seconds;
+        let least_chunks = settings.iter().map(|s| s.min_chunks(chunk_bytes)).max()?;
+        let least_seconds = (least_chunks as f64 / means.chunks_per_second).max(MIN_TRIAL_SECONDS);
+        (seconds >= least_seconds).then_some(TrialPlan { settings, seconds, min_chunks: least_chunks })
     })
 }
 
-/// Sets of settings for chunks that are one operation, the best one first.
-fn small(chunk_bytes: u64, means: &Means) -> Vec<Vec<Setting>> {
+/// Sets of settings for chunks that are one operation, best first.
+fn small_chunk_settings(chunk_bytes: u64, means: &SetBudget) -> Vec<Vec<QueueSetting>> {
     let fits = |depth: &u32| {
-        let setting = Setting::whole(*depth, 1);
-        setting.in_flight_bytes(chunk_bytes) <= IN_FLIGHT_BYTES
-            && setting.least_chunks(chunk_bytes) <= means.file_chunks
+        let setting = QueueSetting::single_operation(*depth, 1);
+        setting.in_flight_bytes(chunk_bytes) <= IN_FLIGHT_BYTES && setting.min_chunks(chunk_bytes) <= means.file_chunks
     };
     let depths: Vec<u32> = DEPTHS.into_iter().filter(fits).collect();
     let most_waits = if chunk_bytes < LARGE_CHUNK_BYTES { 3 } else { 2 };
     let counts = (2..=depths.len()).rev().flat_map(|count| (1..=most_waits).rev().map(move |each| (count, each)));
-    counts.map(|(count, each)| depths[..count].iter().flat_map(|d| waits(*d, each)).collect()).collect()
+    counts.map(|(count, each)| depths[..count].iter().flat_map(|d| wait_settings(*d, each)).collect()).collect()
 }
 
-/// Sets of settings for large chunks, the best one first.
-fn large(chunk_bytes: u64, means: &Means) -> Vec<Vec<Setting>> {
-    let fits = |setting: &Setting| {
-        let is_little =
-            *setting == Setting::whole(LARGE_DEPTHS[0], 1) || setting.in_flight_bytes(chunk_bytes) <= IN_FLIGHT_BYTES;
-        is_little && setting.least_chunks(chunk_bytes) <= means.file_chunks
+/// Sets of settings for large chunks, best first.
+fn large_chunk_settings(chunk_bytes: u64, means: &SetBudget) -> Vec<Vec<QueueSetting>> {
+    let fits = |setting: &QueueSetting| {
+        let is_little = *setting == QueueSetting::single_operation(LARGE_DEPTHS[0], 1)
+            || setting.in_flight_bytes(chunk_bytes) <= IN_FLIGHT_BYTES;
+        is_little && setting.min_chunks(chunk_bytes) <= means.file_chunks
     };
-    let whole: Vec<Setting> =
-        LARGE_DEPTHS.into_iter().map(|depth| Setting::whole(depth, (depth / 4).max(1))).filter(fits).collect();
+    let whole: Vec<QueueSetting> = LARGE_DEPTHS
+        .into_iter()
+        .map(|depth| QueueSetting::single_operation(depth, (depth / 4).max(1)))
+        .filter(fits)
+        .collect();
     let smaller = |(bytes, _): &(u64, u32)| *bytes < chunk_bytes;
-    let cut: Vec<Setting> = OPERATIONS.into_iter().filter(smaller).map(Setting::cut).filter(fits).collect();
-    // With the deepest alone a choice between it and operations is left.
+    let cut: Vec<QueueSetting> = OPERATIONS.into_iter().filter(smaller).map(QueueSetting::split).filter(fits).collect();
+    // With the deepest setting alone, the choice between whole chunks and operations remains.
     let (all, two) = (whole.len(), cut.len().min(2));
     let sets = [(all, cut.len()), (all, two), (all, 1), (1, two), (1, 1)];
     let of_counts = sets.into_iter().filter(|_| !whole.is_empty() && !cut.is_empty());
@@ -180,11 +180,11 @@ fn large(chunk_bytes: u64, means: &Means) -> Vec<Vec<Setting>> {
         .collect()
 }
 
-/// A depth with up to `count` numbers to wait for: a quarter of it, one, half of it.
-fn waits(depth: u32, count: usize) -> Vec<Setting> {
-    let mut waits: Vec<Setting> = Vec::with_capacity(count);
+/// A depth with up to `count` numbers of completions to wait for: a quarter of it, one, half of it.
+fn wait_settings(depth: u32, count: usize) -> Vec<QueueSetting> {
+    let mut waits: Vec<QueueSetting> = Vec::with_capacity(count);
     for wait_for in [depth / 4, 1, depth / 2].into_iter().take(count) {
-        let setting = Setting::whole(depth, wait_for);
+        let setting = QueueSetting::single_operation(depth, wait_for);
         if !waits.contains(&setting) {
             waits.push(setting);
         }
@@ -192,52 +192,51 @@ fn waits(depth: u32, count: usize) -> Vec<Setting> {
     waits
 }
 
-/// Order of the trials, as indices of `count` settings: shuffled, and each pass the reverse of the one before, so that
-/// storage that becomes faster or slower meanwhile favours no setting.
+/// Order of the trials, as indices of `count` settings: shuffled, then reversed each time, so that storage drift favours no setting.
 #[must_use]
 pub fn order(count: usize, seed: u64) -> Vec<usize> {
-    let mut pass: Vec<usize> = (0..count).collect();
+    let mut permutation: Vec<usize> = (0..count).collect();
     let mut state = seed | 1;
     for i in (1..count).rev() {
         // xorshift64; the bias of the remainder does not matter here.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        pass.swap(i, (state % (i as u64 + 1)) as usize);
+        permutation.swap(i, (state % (i as u64 + 1)) as usize);
     }
-    let mut all = Vec::with_capacity(count * PASSES);
-    for _ in 0..PASSES {
-        all.extend(&pass);
-        pass.reverse();
+    let mut all = Vec::with_capacity(count * TRIALS_PER_SETTING);
+    for _ in 0..TRIALS_PER_SETTING {
+        all.extend(&permutation);
+        permutation.reverse();
     }
     all
 }
 
-/// Of the settings within 3 % of the best rate: whole chunks before operations, then the least memory in flight, then the fastest. The
-/// rate of a setting is the median of its trials. `untried` without trials, and where it is deeper than all that were tried with whole
-/// chunks and the deepest of these won: more may be better, and the time did not allow to see it.
+/// Selects among the settings within 3 % of the best rate: whole chunks before operations, then the least memory in flight, then the
+/// fastest. The rate of a setting is the median of its trials. Returns `untried` without trials, and where the deepest setting with whole
+/// chunks won and `untried` is deeper: a still deeper queue may be faster.
 #[must_use]
-pub fn choose(chunk_bytes: u64, trials: &[DepthTrial], untried: Setting) -> Setting {
-    let mut rates: Vec<(Setting, f64)> = Vec::new();
+pub fn choose(chunk_bytes: u64, trials: &[DepthTrial], untried: QueueSetting) -> QueueSetting {
+    let mut rates: Vec<(QueueSetting, f64)> = Vec::new();
     for trial in trials {
-        let setting = Setting::of(trial);
+        let setting = QueueSetting::of(trial);
         if rates.iter().all(|(known, _)| *known != setting) {
             rates.push((setting, median_rate(trials, setting)));
         }
     }
     let best = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
     let deepest = rates.iter().filter(|(s, _)| s.operation_bytes.is_none()).map(|(s, _)| s.depth).max().unwrap_or(0);
-    let near = rates.iter().filter(|(_, rate)| *rate >= NEAR_THE_BEST * best);
+    let near = rates.iter().filter(|(_, rate)| *rate >= NEAR_BEST_SHARE * best);
     let chosen = near.min_by(|(a, a_rate), (b, b_rate)| {
-        let order = |s: &Setting| (s.operation_bytes.is_some(), s.in_flight_bytes(chunk_bytes));
+        let order = |s: &QueueSetting| (s.operation_bytes.is_some(), s.in_flight_bytes(chunk_bytes));
         order(a).cmp(&order(b)).then(b_rate.total_cmp(a_rate))
     });
-    let may_rise = |s: &Setting| s.operation_bytes.is_none() && s.depth == deepest && deepest < untried.depth;
+    let may_rise = |s: &QueueSetting| s.operation_bytes.is_none() && s.depth == deepest && deepest < untried.depth;
     chosen.map(|(setting, _)| *setting).filter(|setting| !may_rise(setting)).unwrap_or(untried)
 }
 
-fn median_rate(trials: &[DepthTrial], setting: Setting) -> f64 {
-    let of_setting = trials.iter().filter(|t| Setting::of(t) == setting);
+fn median_rate(trials: &[DepthTrial], setting: QueueSetting) -> f64 {
+    let of_setting = trials.iter().filter(|t| QueueSetting::of(t) == setting);
     let mut rates: Vec<f64> = of_setting.map(|t| t.bytes as f64 / t.seconds.max(1e-9)).collect();
     rates.sort_by(f64::total_cmp);
     let middle = rates.len() / 2;
@@ -256,12 +255,12 @@ mod tests {
         DepthTrial { depth, wait_for, operation_bytes: None, bytes: 1_000_000, seconds: 1.0 / mb_per_second }
     }
 
-    fn means(seconds: f64, chunks_per_second: f64) -> Means {
-        Means { seconds, around_seconds: 0.0, chunks_per_second, file_chunks: 1 << 20 }
+    fn means(seconds: f64, chunks_per_second: f64) -> SetBudget {
+        SetBudget { seconds, overhead_seconds: 0.0, chunks_per_second, file_chunks: 1 << 20 }
     }
 
-    const SHALLOW: Setting = Setting::whole(2, 1);
-    const DEFAULT: Setting = Setting::whole(32, 8);
+    const SHALLOW: QueueSetting = QueueSetting::single_operation(2, 1);
+    const DEFAULT: QueueSetting = QueueSetting::single_operation(32, 8);
 
     #[test]
     fn the_smallest_depth_near_the_best_wins_with_its_fastest_wait() {
@@ -273,16 +272,19 @@ mod tests {
             trial(16, 4, 100.0),
             trial(32, 8, 99.0),
         ];
-        assert_eq!(choose(1024, &trials, DEFAULT), Setting::whole(8, 4));
-        assert_eq!(choose(1024, &trials, SHALLOW), Setting::whole(8, 4));
+        assert_eq!(choose(1024, &trials, DEFAULT), QueueSetting::single_operation(8, 4));
+        assert_eq!(choose(1024, &trials, SHALLOW), QueueSetting::single_operation(8, 4));
     }
 
     #[test]
     fn a_rate_that_still_rises_where_the_trials_end_keeps_a_deeper_default() {
         let trials = [trial(4, 1, 50.0), trial(8, 1, 90.0), trial(8, 2, 80.0)];
         assert_eq!(choose(1024, &trials, DEFAULT), DEFAULT);
-        assert_eq!(choose(1024, &trials, SHALLOW), Setting::whole(8, 1));
-        assert_eq!(choose(1024, &[trial(4, 1, 99.0), trial(8, 1, 100.0)], DEFAULT), Setting::whole(4, 1));
+        assert_eq!(choose(1024, &trials, SHALLOW), QueueSetting::single_operation(8, 1));
+        assert_eq!(
+            choose(1024, &[trial(4, 1, 99.0), trial(8, 1, 100.0)], DEFAULT),
+            QueueSetting::single_operation(4, 1)
+        );
     }
 
     #[test]
@@ -300,15 +302,18 @@ mod tests {
     fn without_trials_or_with_empty_ones_something_is_chosen() {
         assert_eq!(choose(1024, &[], DEFAULT), DEFAULT);
         let nothing = DepthTrial { bytes: 0, ..trial(4, 1, 1.0) };
-        assert_eq!(choose(1024, &[nothing], SHALLOW), Setting::whole(4, 1));
+        assert_eq!(choose(1024, &[nothing], SHALLOW), QueueSetting::single_operation(4, 1));
     }
 
     #[test]
     fn small_chunks_try_all_depths_and_large_ones_stay_within_the_memory() {
-        let Trials { settings: tried, seconds, .. } = settings(1024, &means(1.0, 1e5)).unwrap();
+        let TrialPlan { settings: tried, seconds, .. } = settings(1024, &means(1.0, 1e5)).unwrap();
         assert_eq!(tried.len(), 14, "{tried:?}");
         assert!((seconds - 1.0 / 42.0).abs() < 1e-12);
-        assert!(tried.contains(&Setting::whole(64, 32)) && tried.contains(&Setting::whole(4, 1)));
+        assert!(
+            tried.contains(&QueueSetting::single_operation(64, 32))
+                && tried.contains(&QueueSetting::single_operation(4, 1))
+        );
         let tried = settings(MIB, &means(100.0, 100.0)).unwrap().settings;
         assert_eq!(tried.last().map(|s| s.depth), Some(64));
         assert!(tried.iter().all(|s| s.wait_for < s.depth && s.wait_for > 0));
@@ -316,30 +321,34 @@ mod tests {
 
     #[test]
     fn large_chunks_are_also_tried_in_smaller_operations() {
-        let whole = [Setting::whole(8, 2), Setting::whole(4, 1), Setting::whole(2, 1)];
-        let cut = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)].map(Setting::cut);
-        let tried = |chunk_bytes, means: Means| settings(chunk_bytes, &means).map(|t| (t.settings, t.least_chunks));
+        let whole = [
+            QueueSetting::single_operation(8, 2),
+            QueueSetting::single_operation(4, 1),
+            QueueSetting::single_operation(2, 1),
+        ];
+        let cut = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)].map(QueueSetting::split);
+        let tried = |chunk_bytes, means: SetBudget| settings(chunk_bytes, &means).map(|t| (t.settings, t.min_chunks));
         assert_eq!(tried(8 * MIB, means(100.0, 100.0)), Some(([&whole[..], &cut[..]].concat(), 16)));
-        // 16 chunks at 100 a second are 0.16 s: three times seven settings take 3.36 s, five 2.4 s, four 1.92 s, three 1.44 s, two 0.96 s.
+        // 16 chunks at 100/s take 0.16 s: three times seven settings take 3.36 s, five 2.4 s, four 1.92 s, three 1.44 s, two 0.96 s.
         let shorter = |seconds| tried(8 * MIB, means(seconds, 100.0)).map(|(tried, _)| tried);
         assert_eq!(shorter(2.5), Some([&whole[..], &cut[..2]].concat()));
         assert_eq!(shorter(2.0), Some([&whole[..], &cut[..1]].concat()));
         assert_eq!(shorter(1.5), Some(vec![whole[0], cut[0], cut[1]]));
         assert_eq!(shorter(1.0), Some(vec![whole[0], cut[0]]));
         assert_eq!(shorter(0.9), None);
-        // What is so large that a queue of it is much memory: two at a time in any case, and one queue in a trial.
-        let two = Means { file_chunks: 2, ..means(100.0, 10.0) };
+        // Chunks so large that a queue of them is much memory: at least two at a time, and one queue in a trial.
+        let two = SetBudget { file_chunks: 2, ..means(100.0, 10.0) };
         assert_eq!(tried(94 * MIB, two), Some(([&whole[2..], &cut[..]].concat(), 2)));
-        assert_eq!(tried(94 * MIB, Means { seconds: 1.3, ..two }), Some((vec![whole[2], cut[0]], 2)));
-        assert_eq!(tried(94 * MIB, Means { file_chunks: 1, ..two }), None);
-        // 8 chunks of 2 MiB hold operations of 1 MiB and a depth of 8 twice, but not of 16; operations of 2 MiB are the chunk itself.
-        let few = Means { file_chunks: 8, ..means(100.0, 100.0) };
+        assert_eq!(tried(94 * MIB, SetBudget { seconds: 1.3, ..two }), Some((vec![whole[2], cut[0]], 2)));
+        assert_eq!(tried(94 * MIB, SetBudget { file_chunks: 1, ..two }), None);
+        // 8 chunks of 2 MiB contain operations of 1 MiB at depth 8 twice, but not at depth 16; operations of 2 MiB are the chunk itself.
+        let few = SetBudget { file_chunks: 8, ..means(100.0, 100.0) };
         assert_eq!(tried(2 * MIB, few), Some(([&whole[1..], &cut[..1]].concat(), 8)));
         // Operations of 2 MiB leave a shorter one of a chunk of 3 MiB.
         let (odd, _) = tried(3 * MIB, means(100.0, 100.0)).unwrap();
         assert!(odd.ends_with(&cut), "{odd:?}");
         let (small, _) = tried(MIB, means(100.0, 1000.0)).unwrap();
-        assert!(small.iter().all(|s| s.operation_bytes.is_none()), "a chunk is no more than one: {small:?}");
+        assert!(small.iter().all(|s| s.operation_bytes.is_none()), "a chunk is one operation: {small:?}");
     }
 
     #[test]
@@ -347,28 +356,28 @@ mod tests {
         let cut = |bytes, rate| DepthTrial { operation_bytes: Some(bytes), ..trial(8, 2, rate) };
         let chosen = |whole, of_one, of_two| {
             let trials = [trial(2, 1, 80.0), trial(8, 2, whole), cut(MIB, of_one), cut(2 * MIB, of_two)];
-            choose(8 * MIB, &trials, Setting::whole(8, 2))
+            choose(8 * MIB, &trials, QueueSetting::single_operation(8, 2))
         };
-        assert_eq!(chosen(100.0, 120.0, 110.0), Setting::cut((MIB, 8)));
-        assert_eq!(chosen(100.0, 110.0, 120.0), Setting::cut((2 * MIB, 8)));
-        assert_eq!(chosen(100.0, 118.0, 120.0), Setting::cut((MIB, 8)), "as fast with less memory in flight");
-        assert_eq!(chosen(100.0, 102.0, 102.0), Setting::whole(8, 2), "as fast");
-        // As much memory in flight in larger operations: the faster one.
+        assert_eq!(chosen(100.0, 120.0, 110.0), QueueSetting::split((MIB, 8)));
+        assert_eq!(chosen(100.0, 110.0, 120.0), QueueSetting::split((2 * MIB, 8)));
+        assert_eq!(chosen(100.0, 118.0, 120.0), QueueSetting::split((MIB, 8)), "as fast with less memory in flight");
+        assert_eq!(chosen(100.0, 102.0, 102.0), QueueSetting::single_operation(8, 2), "as fast");
+        // With equal memory in flight in larger operations: the faster one.
         let larger = DepthTrial { operation_bytes: Some(2 * MIB), ..trial(4, 1, 119.0) };
         let both = [trial(8, 2, 100.0), cut(MIB, 118.0), larger];
-        assert_eq!(choose(8 * MIB, &both, Setting::whole(8, 2)), Setting::cut((2 * MIB, 4)));
-        assert_eq!(chosen(100.0, 90.0, 90.0), Setting::whole(8, 2));
-        assert_eq!(chosen(50.0, 60.0, 50.0), Setting::whole(2, 1));
+        assert_eq!(choose(8 * MIB, &both, QueueSetting::single_operation(8, 2)), QueueSetting::split((2 * MIB, 4)));
+        assert_eq!(chosen(100.0, 90.0, 90.0), QueueSetting::single_operation(8, 2));
+        assert_eq!(chosen(50.0, 60.0, 50.0), QueueSetting::single_operation(2, 1));
         assert_eq!(
-            choose(8 * MIB, &[trial(2, 1, 80.0), cut(MIB, 90.0)], Setting::whole(8, 2)),
-            Setting::cut((MIB, 8)),
-            "a deeper default does not matter to operations"
+            choose(8 * MIB, &[trial(2, 1, 80.0), cut(MIB, 90.0)], QueueSetting::single_operation(8, 2)),
+            QueueSetting::split((MIB, 8)),
+            "a deeper default does not affect operations"
         );
     }
 
     #[test]
     fn short_times_and_small_files_allow_fewer_depths_and_then_none() {
-        // 1000 chunks per second: a trial of 2 x 64 takes 128 ms, of 2 x 8 it takes 16 ms.
+        // 1000 chunks/s: a trial of 2 x 64 takes 128 ms, of 2 x 8 it takes 16 ms.
         let deepest =
             |seconds| settings(MIB, &means(seconds, 1000.0)).map(|t| t.settings.iter().map(|s| s.depth).max());
         assert_eq!(deepest(10.0), Some(Some(64)));
@@ -376,21 +385,21 @@ mod tests {
         assert_eq!(deepest(0.05), None);
         let tried = settings(1024, &means(0.04, 1e6)).unwrap().settings;
         assert_eq!(tried.len(), 5, "all depths before several numbers to wait for: {tried:?}");
-        let small = Means { file_chunks: 40, ..means(10.0, 1000.0) };
+        let small = SetBudget { file_chunks: 40, ..means(10.0, 1000.0) };
         assert_eq!(settings(MIB, &small).unwrap().settings.iter().map(|s| s.depth).max(), Some(16));
-        let opening = Means { around_seconds: 2.0, ..means(10.0, 1000.0) };
+        let opening = SetBudget { overhead_seconds: 2.0, ..means(10.0, 1000.0) };
         assert_eq!(settings(MIB, &opening), None);
         assert_eq!(settings(1024, &means(0.01, 1e9)), None, "below 2 ms for each trial");
         assert_eq!(settings(1024, &means(1.0, 0.0)), None, "nothing moves");
     }
 
     #[test]
-    fn every_pass_has_every_setting_and_runs_the_other_way() {
+    fn each_sequence_has_every_setting_in_reverse_order() {
         for count in [2, 3, 14] {
             let all = order(count, 42);
-            assert_eq!(all.len(), count * PASSES);
-            for pass in all.chunks(count) {
-                let mut sorted = pass.to_vec();
+            assert_eq!(all.len(), count * TRIALS_PER_SETTING);
+            for sequence in all.chunks(count) {
+                let mut sorted = sequence.to_vec();
                 sorted.sort_unstable();
                 assert_eq!(sorted, (0..count).collect::<Vec<_>>());
             }
@@ -401,17 +410,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_tried_keeps_the_default_unless_it_is_much_memory() {
-        assert_eq!(untried(1024, 32), Setting::whole(32, 8));
-        assert_eq!(untried(8 * MIB, 32), Setting::whole(8, 2));
-        assert_eq!(untried(94 * MIB, 32), Setting::whole(2, 1));
-        assert_eq!(untried(1024, 1), Setting::whole(1, 1));
+    fn untried_sizes_keep_the_default_within_the_memory_limit() {
+        assert_eq!(default_setting(1024, 32), QueueSetting::single_operation(32, 8));
+        assert_eq!(default_setting(8 * MIB, 32), QueueSetting::single_operation(8, 2));
+        assert_eq!(default_setting(94 * MIB, 32), QueueSetting::single_operation(2, 1));
+        assert_eq!(default_setting(1024, 1), QueueSetting::single_operation(1, 1));
     }
 
     #[test]
     fn chunk_sizes_are_those_of_the_patterns() {
         assert_eq!(chunk_sizes(2 * MIB), [1024, 32 * 1024, MIB, 2 * MIB]);
         assert_eq!(chunk_sizes(MIB), [1024, 32 * 1024, MIB]);
-        assert_eq!(chunk_sizes(2048 * MIB), [1024, 32 * 1024, MIB, 128 * MIB], "no more than the file has twice");
+        assert_eq!(chunk_sizes(2048 * MIB), [1024, 32 * 1024, MIB, 128 * MIB], "at most half the file");
     }
 }

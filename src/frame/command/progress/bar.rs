@@ -1,5 +1,5 @@
-//! A bar on a terminal. It moves and tells the rate while a part runs: a thread of its own looks five times a second at what rank 0
-//! has moved, and draws.
+//! Progress bar on a terminal. It moves and shows the rate within a part: a thread reads the bytes moved by rank 0 five times a second,
+//! and draws.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,59 +9,57 @@ use std::time::{Duration, Instant};
 use beff_ffi::alloc;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::teller::{End, Moment, Teller};
-use crate::frame::plain::line;
-use crate::frame::run::{Live, Standing};
+use super::reporter::{FinalProgress, ProgressReporter, ProgressSnapshot};
+use crate::frame::run::{ByteCounter, ProgressReport};
 use crate::frame::system::affinity;
+use crate::frame::terminal_escape::line;
 use crate::frame::units::{format_seconds, mb_per_second};
 
-/// Between two looks.
 const TICK: Duration = Duration::from_millis(200);
-/// A rate over less time says nothing.
-const SHORTEST_RATE_SECONDS: f64 = 0.1;
+/// A rate over less time is not shown.
+const MIN_RATE_SECONDS: f64 = 0.1;
 
-pub(super) struct Bar {
+pub(super) struct BarReporter {
     bar: ProgressBar,
-    part: Arc<Mutex<Option<Part>>>,
-    live: Live,
+    part: Arc<Mutex<Option<RunningPart>>>,
+    live: ByteCounter,
     over: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
 }
 
-/// The part under way.
 #[derive(Clone, Debug)]
-struct Part {
-    standing: Standing,
+struct RunningPart {
+    standing: ProgressReport,
     begin: Instant,
-    /// Of all, when it began.
+    /// Elapsed time of the run when the part began.
     elapsed_seconds: f64,
     left_seconds: f64,
-    /// Counted before it.
+    /// Bytes counted before it.
     live_before: u64,
 }
 
-impl Part {
-    /// Share of all in thousandths, and what stands beside the bar, `since` its begin, with so many bytes counted.
-    fn shown(&self, since: Duration, live: u64) -> (u64, String) {
+impl RunningPart {
+    /// Position of the bar in thousandths, and the text beside it, `since` the begin of the part, with `live` bytes counted.
+    fn bar_state(&self, since: Duration, live: u64) -> (u64, String) {
         let since_seconds = since.as_secs_f64();
         let all = self.elapsed_seconds + self.left_seconds;
         let elapsed = self.elapsed_seconds + since_seconds;
-        // A part that takes longer than planned stands still at its end.
-        let planned = self.next_share() * all;
+        // The bar stops at the planned end of a part that takes longer.
+        let planned = self.planned_share() * all;
         let at = self.elapsed_seconds + since_seconds.min(planned);
         let share = if all > 0.0 { (at / all).clamp(0.0, 1.0) } else { 0.0 };
         let left = (all - elapsed).max(self.left_seconds - planned).max(0.0);
         let bytes = live.saturating_sub(self.live_before).saturating_mul(self.standing.ranks.max(1));
-        let now = mb_per_second(bytes, since_seconds).filter(|_| since_seconds >= SHORTEST_RATE_SECONDS && bytes > 0);
-        let last = || self.standing.last.last().and_then(|last| mb_per_second(last.bytes, last.seconds));
+        let now = mb_per_second(bytes, since_seconds).filter(|_| since_seconds >= MIN_RATE_SECONDS && bytes > 0);
+        let last = || self.standing.transferred.last().and_then(|last| mb_per_second(last.bytes, last.seconds));
         let rate = now.or_else(last).map_or_else(String::new, |rate| format!("{rate:.1} MB/s, "));
         let left = format_seconds(left.ceil());
         ((share * 1000.0) as u64, format!("{rate}about {left} left: {}", line(&self.standing.what)))
     }
 
-    /// Of all, what this part takes.
-    fn next_share(&self) -> f64 {
-        let Standing { done_seconds, all_seconds, next_seconds, .. } = self.standing;
+    /// Share of the run that is planned for this part.
+    fn planned_share(&self) -> f64 {
+        let ProgressReport { done_seconds, all_seconds, next_seconds, .. } = self.standing;
         let rest = (all_seconds - done_seconds).max(0.0);
         let of_rest = if rest > 0.0 { (next_seconds / rest).clamp(0.0, 1.0) } else { 0.0 };
         let all = self.elapsed_seconds + self.left_seconds;
@@ -73,10 +71,10 @@ impl Part {
     }
 }
 
-impl Bar {
-    pub(super) fn new(target: ProgressDrawTarget, live: Live) -> Self {
+impl BarReporter {
+    pub(super) fn new(target: ProgressDrawTarget, live: ByteCounter) -> Self {
         let bar = ProgressBar::with_draw_target(Some(1000), target);
-        // What does not fit in the width is left away at the end.
+        // The text is truncated to the width.
         if let Ok(style) = ProgressStyle::with_template("{bar:20} {percent:>3}% {wide_msg}") {
             bar.set_style(style);
         }
@@ -88,31 +86,31 @@ impl Bar {
     fn start(&mut self) {
         let (bar, part, live, over) = (self.bar.clone(), self.part.clone(), self.live.clone(), self.over.clone());
         let tick = move || {
-            // What is drawn is no part of what is measured.
-            alloc::leave_out_this_thread();
-            affinity::as_found();
+            // Drawing is not part of the measurement.
+            alloc::exclude_this_thread();
+            affinity::use_initial_affinity();
             while !over.load(Ordering::Acquire) {
                 thread::park_timeout(TICK);
                 draw(&bar, &part, &live);
             }
         };
-        // Without a thread it moves between the parts alone.
+        // Without a thread the bar moves between parts only.
         self.ticker = thread::Builder::new().name("progress".into()).spawn(tick).ok();
     }
 }
 
-fn draw(bar: &ProgressBar, part: &Mutex<Option<Part>>, live: &Live) {
+fn draw(bar: &ProgressBar, part: &Mutex<Option<RunningPart>>, live: &ByteCounter) {
     let part = part.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some(part) = part {
-        let (position, message) = part.shown(part.begin.elapsed(), live.load(Ordering::Relaxed));
+        let (position, message) = part.bar_state(part.begin.elapsed(), live.load(Ordering::Relaxed));
         bar.set_position(position);
         bar.set_message(message);
     }
 }
 
-impl Teller for Bar {
-    fn part(&mut self, now: &Moment<'_>) {
-        let part = Part {
+impl ProgressReporter for BarReporter {
+    fn part(&mut self, now: &ProgressSnapshot<'_>) {
+        let part = RunningPart {
             standing: now.standing.clone(),
             begin: Instant::now(),
             elapsed_seconds: now.elapsed_seconds,
@@ -123,11 +121,11 @@ impl Teller for Bar {
         draw(&self.bar, &self.part, &self.live);
     }
 
-    fn end(&mut self, _end: End) {
+    fn end(&mut self, _end: FinalProgress) {
         self.over.store(true, Ordering::Release);
         if let Some(ticker) = self.ticker.take() {
             ticker.thread().unpark();
-            // It only draws: its end is all that is wanted of it.
+            // The thread only draws and has no result.
             let _ = ticker.join();
         }
         self.bar.finish_and_clear();
@@ -137,28 +135,34 @@ impl Teller for Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::run::Moved;
+    use crate::frame::run::TransferVolume;
 
-    fn part() -> Part {
-        let standing = Standing {
+    fn part() -> RunningPart {
+        let standing = ProgressReport {
             what: "posix, 2 ranks, read: pattern 3 (scatter)".into(),
             stage: "read".into(),
             done_seconds: 20.0,
             all_seconds: 60.0,
             next_seconds: 10.0,
             ranks: 2,
-            last: vec![Moved { who: "posix".into(), bytes: 5_000_000, seconds: 1.0 }],
+            transferred: vec![TransferVolume { who: "posix".into(), bytes: 5_000_000, seconds: 1.0 }],
         };
-        Part { standing, begin: Instant::now(), elapsed_seconds: 30.0, left_seconds: 60.0, live_before: 1_000_000 }
+        RunningPart {
+            standing,
+            begin: Instant::now(),
+            elapsed_seconds: 30.0,
+            left_seconds: 60.0,
+            live_before: 1_000_000,
+        }
     }
 
     #[test]
     fn it_moves_within_a_part_and_shows_the_rate_of_all_ranks() {
-        let shown = |seconds, live| part().shown(Duration::from_secs_f64(seconds), live);
+        let shown = |seconds, live| part().bar_state(Duration::from_secs_f64(seconds), live);
         let what = "posix, 2 ranks, read: pattern 3 (scatter)";
         assert_eq!(shown(0.0, 1_000_000), (333, format!("5.0 MB/s, about 1.0 min left: {what}")));
         assert_eq!(shown(9.0, 10_000_000), (433, format!("2.0 MB/s, about 51.0 s left: {what}")));
-        // A fourth of what is left: 15 s. Then it waits, and says no less than the others will take.
+        // A fourth of the remaining time: 15 s. Then the bar stops, and the remaining time is at least that of the other parts.
         assert_eq!(shown(15.0, 1_000_000), (500, format!("5.0 MB/s, about 45.0 s left: {what}")));
         assert_eq!(shown(100.0, 1_000_000), (500, format!("5.0 MB/s, about 45.0 s left: {what}")));
     }
@@ -168,6 +172,6 @@ mod tests {
         let mut part = part();
         (part.elapsed_seconds, part.left_seconds) = (0.0, 0.0);
         part.standing.all_seconds = 0.0;
-        assert_eq!(part.shown(Duration::ZERO, 0).0, 0);
+        assert_eq!(part.bar_state(Duration::ZERO, 0).0, 0);
     }
 }

@@ -1,26 +1,25 @@
-//! Parts of one stage taken together.
+//! Combines the parts of a stage.
 
-use crate::frame::run::{Moved, Standing};
+use crate::frame::run::{ProgressReport, TransferVolume};
 use crate::frame::units::mb_per_second;
 
-/// A stage that is over.
+/// A completed stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Stage {
-    /// What it was.
     pub name: String,
-    /// Real time, with all that is outside the clock.
+    /// Real time, including that outside the clock.
     pub took_seconds: f64,
-    /// What was moved, by whom.
-    pub moved: Vec<Moved>,
+    /// Bytes moved, by source.
+    pub moved: Vec<TransferVolume>,
 }
 
 impl Stage {
-    /// Who moved how much in a second, in 1e6 bytes; nobody who moved nothing.
+    /// Rates of the sources in 1e6 bytes per second; those without time are omitted.
     pub(super) fn rates(&self) -> impl Iterator<Item = (&str, f64)> {
         self.moved.iter().filter_map(|of| Some((of.who.as_str(), mb_per_second(of.bytes, of.seconds)?)))
     }
 
-    fn add(&mut self, moved: &Moved) {
+    fn add(&mut self, moved: &TransferVolume) {
         match self.moved.iter_mut().find(|of| of.who == moved.who) {
             Some(of) => {
                 of.bytes = of.bytes.saturating_add(moved.bytes);
@@ -31,23 +30,22 @@ impl Stage {
     }
 }
 
-/// The stage under way.
 #[derive(Debug, Default)]
-pub(super) struct Stages {
-    now: Option<(Stage, f64)>,
+pub(super) struct StageTracker {
+    current: Option<(Stage, f64)>,
 }
 
-impl Stages {
-    /// A part begins `elapsed_seconds` after the run; the stage that is over with it, if one is.
-    pub(super) fn part(&mut self, standing: &Standing, elapsed_seconds: f64) -> Option<Stage> {
-        if let Some((stage, _)) = &mut self.now {
-            standing.last.iter().for_each(|moved| stage.add(moved));
+impl StageTracker {
+    /// Begins a part `elapsed_seconds` after the run; returns the stage that ends with it, if any.
+    pub(super) fn part(&mut self, standing: &ProgressReport, elapsed_seconds: f64) -> Option<Stage> {
+        if let Some((stage, _)) = &mut self.current {
+            standing.transferred.iter().for_each(|moved| stage.add(moved));
         }
-        if self.now.as_ref().is_some_and(|(stage, _)| stage.name == standing.stage) {
+        if self.current.as_ref().is_some_and(|(stage, _)| stage.name == standing.stage) {
             return None;
         }
         let next = Stage { name: standing.stage.clone(), ..Stage::default() };
-        let (stage, begin_seconds) = self.now.replace((next, elapsed_seconds))?;
+        let (stage, begin_seconds) = self.current.replace((next, elapsed_seconds))?;
         Some(Stage { took_seconds: elapsed_seconds - begin_seconds, ..stage })
     }
 }

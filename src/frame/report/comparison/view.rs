@@ -1,31 +1,31 @@
-//! What is compared.
+//! Input of a rendered comparison.
 
 use serde::Serialize;
 
-use crate::frame::values::compare::{Comparison, Gate};
+use crate::frame::values::compare::{Comparison, GateResult};
 
 /// One side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Side {
-    /// What it is called: `A`, `B`, ...
+pub struct ComparisonSide {
+    /// Name: `A`, `B`, ...
     pub name: String,
     /// Its files.
     pub files: Vec<String>,
-    /// What must be known of its runs: file and trouble.
+    /// Problems of its runs, each with its file.
     pub troubles: Vec<String>,
 }
 
-/// What is shown: the second side against the first.
+/// Comparison of the second side with the first, and options of its rendering.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
-    /// The benchmark, as people know it.
+pub struct ComparisonView<'a> {
+    /// Title of the benchmark.
     pub title: &'a str,
     /// The sides.
-    pub sides: [&'a Side; 2],
-    /// What came of it.
+    pub sides: [&'a ComparisonSide; 2],
+    /// Result of the comparison.
     pub comparison: &'a Comparison,
-    /// What was asked of the speeds, if anything.
-    pub gate: Option<&'a Gate>,
-    /// Everything, not only what matters most.
+    /// Result of the gate, if one was requested.
+    pub gate: Option<&'a GateResult>,
+    /// Show everything, not only the most important.
     pub full: bool,
 }

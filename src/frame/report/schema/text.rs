@@ -1,25 +1,24 @@
-//! The text of a schema: what fits a line stands on one.
+//! Text of a schema: values that fit are written on one line.
 
 use serde_json::Value;
 
-/// Longest line.
-const COLUMNS: usize = 140;
+const MAX_LINE_LENGTH: usize = 140;
 
-/// What comes first of a schema, and what comes last; others come by name.
-const FIRST: [&str; 5] = ["$schema", "title", "description", "type", "const"];
-const LAST: [&str; 3] = ["required", "properties", "$defs"];
+/// Keywords written first and last; others are sorted by name.
+const LEADING_KEYWORDS: [&str; 5] = ["$schema", "title", "description", "type", "const"];
+const TRAILING_KEYWORDS: [&str; 3] = ["required", "properties", "$defs"];
 
-/// The text, without a newline at the end.
+/// The text without a trailing newline.
 pub(super) fn lines(schema: &Value) -> String {
     let mut out = String::new();
     write(schema, 0, 0, &mut out);
     out
 }
 
-/// Writes a value whose line has `used` columns already.
+/// Writes a value whose line already has `used` columns.
 fn write(value: &Value, indent: usize, used: usize, out: &mut String) {
-    let line = line(value);
-    if used + line.len() <= COLUMNS {
+    let line = compact_line(value);
+    if used + line.len() <= MAX_LINE_LENGTH {
         return out.push_str(&line);
     }
     match value {
@@ -39,12 +38,12 @@ fn write(value: &Value, indent: usize, used: usize, out: &mut String) {
         }
         Value::Array(items) => {
             out.push('[');
-            let mut column = COLUMNS;
+            let mut column = MAX_LINE_LENGTH;
             for (i, item) in items.iter().enumerate() {
                 let comma = if i + 1 < items.len() { "," } else { "" };
                 let is_word = !item.is_object() && !item.is_array();
-                let item_line = self::line(item);
-                if is_word && column + 1 + item_line.len() < COLUMNS {
+                let item_line = compact_line(item);
+                if is_word && column + 1 + item_line.len() < MAX_LINE_LENGTH {
                     column += 1 + item_line.len() + comma.len();
                     out.push_str(&format!(" {item_line}{comma}"));
                 } else {
@@ -66,23 +65,26 @@ fn begin_line(indent: usize, out: &mut String) {
     out.extend(std::iter::repeat_n(' ', indent));
 }
 
-/// All of it in one line.
-fn line(value: &Value) -> String {
+fn compact_line(value: &Value) -> String {
     match value {
         Value::Object(_) => {
-            let entries =
-                entries(value).into_iter().map(|(name, child)| format!("{}: {}", Value::from(name), line(child)));
+            let entries = entries(value)
+                .into_iter()
+                .map(|(name, child)| format!("{}: {}", Value::from(name), compact_line(child)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(line).collect::<Vec<_>>().join(", ")),
+        Value::Array(items) => format!("[{}]", items.iter().map(compact_line).collect::<Vec<_>>().join(", ")),
         word => word.to_string(),
     }
 }
 
 fn entries(value: &Value) -> Vec<(&str, &Value)> {
-    let place = |name: &str| match FIRST.iter().position(|first| *first == name) {
+    let place = |name: &str| match LEADING_KEYWORDS.iter().position(|first| *first == name) {
         Some(place) => place,
-        None => FIRST.len() + LAST.iter().position(|last| *last == name).map_or(0, |place| place + 1),
+        None => {
+            LEADING_KEYWORDS.len()
+                + TRAILING_KEYWORDS.iter().position(|last| *last == name).map_or(0, |place| place + 1)
+        }
     };
     let mut entries: Vec<_> =
         value.as_object().into_iter().flatten().map(|(name, child)| (name.as_str(), child)).collect();

@@ -1,22 +1,21 @@
-//! What unit tests put around the real loops: ranks that are threads of one process, a clock that moves by a script, files that answer by
-//! a script. Only in tests.
+//! Environment of the real loops in unit tests: ranks that are threads of one process, a scripted clock, files with scripted outcomes.
 //!
-//! [`play`] runs a closure on each of N ranks. Each has a [`Script`]: what every call takes, by its name, and how files answer. Time
-//! stands still otherwise, so every interval, also the waiting for slower ranks, is a sum that can be worked out by hand; and every call is
-//! in the log of its rank, with the time at its begin. Ranks that come to different collective calls, or wait for each other for
-//! ever, end the test at once and say where they stand.
+//! [`play`] runs a closure on each of N ranks. Each has a [`Script`]: the time of every call by its name, and the outcomes of files. Time
+//! does not advance otherwise, so every interval, including waits for slower ranks, is a sum that can be computed by hand; every call is
+//! logged on its rank with its start time. Ranks that enter different collective calls, or wait for each other forever, fail the test at
+//! once with the state of each rank.
 
 mod file;
 mod script;
 mod world;
 
 pub use file::{driver, row};
-pub use script::{allocations, clear_log, io, log, log_of, now, passes, with, Answer, Script};
-pub use world::play;
+pub use script::{allocations, clear_log, io, log, log_of, now, scripted_call, with_script, Script, ScriptedOutcome};
+pub use world::run_ranks;
 
-/// Two times that a script has made of the same parts.
+/// True if two scripted times are equal up to rounding.
 #[must_use]
-pub fn same(found: f64, expected: f64) -> bool {
+pub fn approx_equal(found: f64, expected: f64) -> bool {
     (found - expected).abs() < 1e-6
 }
 

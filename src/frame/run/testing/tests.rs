@@ -1,30 +1,30 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use beff_ffi::Agreement;
+use beff_ffi::MaxReduction;
 
 use super::*;
 
 #[test]
-fn all_leave_a_meeting_at_the_time_of_the_last_one() {
+fn all_ranks_leave_a_collective_call_at_the_time_of_the_last_one() {
     let script = |rank| Script::default().cost("work", rank as f64).cost("barrier", 0.5).cost("tell", 0.25);
-    let ends = play(3, script, |comm| {
-        passes("work", "");
-        let mut agreement = Agreement::new(comm, 1);
-        agreement.begin(&[comm.rank() as f64]).unwrap();
-        passes("work", "");
-        assert_eq!(agreement.finish().unwrap(), [2.0]);
-        // The last one has begun after 2 s; the third was then at 4.25 s.
-        let heard = now().unwrap().as_secs_f64();
+    let ends = run_ranks(3, script, |comm| {
+        scripted_call("work", "");
+        let mut agreement = MaxReduction::new(comm, 1);
+        agreement.post(&[comm.rank() as f64]).unwrap();
+        scripted_call("work", "");
+        assert_eq!(agreement.complete().unwrap(), [2.0]);
+        // The last rank posts at 2 s and has finished its work at 4.25 s.
+        let completed = now().unwrap().as_secs_f64();
         comm.barrier().unwrap();
-        (heard, now().unwrap().as_secs_f64(), log().last().cloned().unwrap())
+        (completed, now().unwrap().as_secs_f64(), log().last().cloned().unwrap())
     });
     let at = |seconds, line: &str| (seconds, 4.75, format!("4.25 {line}"));
     assert_eq!(ends, [at(2.0, "barrier"), at(2.25, "barrier"), at(4.25, "barrier")]);
 }
 
 #[test]
-fn numbers_go_round_as_mpi_says() {
-    play(
+fn collective_calls_return_what_mpi_defines() {
+    run_ranks(
         3,
         |_| Script::default(),
         |comm| {
@@ -55,7 +55,7 @@ fn numbers_go_round_as_mpi_says() {
 #[test]
 fn ranks_that_wait_for_ever_or_for_different_things_end_the_test() {
     let message = |work: fn(&beff_ffi::Comm)| {
-        let panic = catch_unwind(AssertUnwindSafe(|| play(2, |_| Script::default(), work))).unwrap_err();
+        let panic = catch_unwind(AssertUnwindSafe(|| run_ranks(2, |_| Script::default(), work))).unwrap_err();
         panic.downcast_ref::<String>().cloned().unwrap_or_default()
     };
     let alone = message(|comm| {

@@ -5,162 +5,158 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use beff_ffi::{Comm, Ranks};
+use beff_ffi::{Comm, RankGroup};
 
 use super::script;
 use super::Script;
 
-/// A communicator: how it came out of those before it.
-type Group = Vec<u64>;
+/// A communicator, identified by the splits that created it.
+type CommunicatorPath = Vec<u64>;
 
-/// Messages from one rank to another that were not received yet, each with the time at which it was sent.
+/// Messages from one rank to another that are not yet received, each with the time at which it was sent.
 type Messages = VecDeque<(Vec<u8>, Duration)>;
 
-/// What a rank waits for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Awaited {
-    Meeting(Group, u64),
-    Message(Group, u64, u64),
+enum WaitCondition {
+    Collective(CommunicatorPath, u64),
+    Message(CommunicatorPath, u64, u64),
 }
 
 #[derive(Debug, Default)]
-struct Meeting {
+struct CollectiveCall {
     call: &'static str,
-    brought: BTreeMap<u64, (Vec<u8>, Duration)>,
+    contributions: BTreeMap<u64, (Vec<u8>, Duration)>,
     ranks: u64,
-    /// Ranks that have left it.
+    /// Ranks that have left the call.
     left: u64,
 }
 
 #[derive(Debug)]
-enum Standing {
+enum RankState {
     Runs,
-    Waits(Awaited),
-    Gone,
+    Waits(WaitCondition),
+    Finished,
 }
 
 #[derive(Debug)]
-struct State {
-    meetings: BTreeMap<(Group, u64), Meeting>,
-    messages: BTreeMap<(Group, u64, u64), Messages>,
-    standing: Vec<Standing>,
+struct SimulatedState {
+    collective_calls: BTreeMap<(CommunicatorPath, u64), CollectiveCall>,
+    messages: BTreeMap<(CommunicatorPath, u64, u64), Messages>,
+    rank_states: Vec<RankState>,
     failed: Option<String>,
 }
 
-impl State {
-    fn has_come(&self, awaited: &Awaited) -> bool {
+impl SimulatedState {
+    fn is_satisfied(&self, awaited: &WaitCondition) -> bool {
         match awaited {
-            Awaited::Meeting(group, number) => self
-                .meetings
+            WaitCondition::Collective(group, number) => self
+                .collective_calls
                 .get(&(group.clone(), *number))
-                .is_some_and(|meeting| meeting.brought.len() as u64 == meeting.ranks),
-            Awaited::Message(group, from, to) => {
+                .is_some_and(|meeting| meeting.contributions.len() as u64 == meeting.ranks),
+            WaitCondition::Message(group, from, to) => {
                 self.messages.get(&(group.clone(), *from, *to)).is_some_and(|queue| !queue.is_empty())
             }
         }
     }
 
-    /// Nobody can go on.
-    fn is_stuck(&self) -> bool {
-        self.standing.iter().all(|standing| match standing {
-            Standing::Runs => false,
-            Standing::Waits(awaited) => !self.has_come(awaited),
-            Standing::Gone => true,
+    fn is_deadlocked(&self) -> bool {
+        self.rank_states.iter().all(|standing| match standing {
+            RankState::Runs => false,
+            RankState::Waits(awaited) => !self.is_satisfied(awaited),
+            RankState::Finished => true,
         })
     }
 
-    fn whereabouts(&self) -> String {
-        let of = |standing: &Standing| match standing {
-            Standing::Waits(Awaited::Meeting(group, number)) => {
-                let meeting = &self.meetings[&(group.clone(), *number)];
+    fn describe_ranks(&self) -> String {
+        let of = |standing: &RankState| match standing {
+            RankState::Waits(WaitCondition::Collective(group, number)) => {
+                let meeting = &self.collective_calls[&(group.clone(), *number)];
                 format!("waits in {} (number {number} of {group:?})", meeting.call)
             }
-            Standing::Waits(Awaited::Message(_, from, _)) => format!("waits for a message of rank {from}"),
-            Standing::Runs => "runs".to_owned(),
-            Standing::Gone => "has left".to_owned(),
+            RankState::Waits(WaitCondition::Message(_, from, _)) => format!("waits for a message of rank {from}"),
+            RankState::Runs => "runs".to_owned(),
+            RankState::Finished => "has left".to_owned(),
         };
-        let all = self.standing.iter().enumerate().map(|(rank, standing)| format!("rank {rank} {}", of(standing)));
+        let all = self.rank_states.iter().enumerate().map(|(rank, standing)| format!("rank {rank} {}", of(standing)));
         all.collect::<Vec<_>>().join("; ")
     }
 }
 
 #[derive(Debug)]
-struct World {
-    state: Mutex<State>,
+struct SimulatedWorld {
+    state: Mutex<SimulatedState>,
     changed: Condvar,
 }
 
-impl World {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SimulatedWorld {
+    fn lock(&self) -> MutexGuard<'_, SimulatedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it has come.
-    fn wait(&self, me: usize, awaited: &Awaited) -> MutexGuard<'_, State> {
+    fn wait(&self, me: usize, awaited: &WaitCondition) -> MutexGuard<'_, SimulatedState> {
         let mut state = self.lock();
-        state.standing[me] = Standing::Waits(awaited.clone());
+        state.rank_states[me] = RankState::Waits(awaited.clone());
         loop {
-            if state.has_come(awaited) {
-                state.standing[me] = Standing::Runs;
+            if state.is_satisfied(awaited) {
+                state.rank_states[me] = RankState::Runs;
                 return state;
             }
-            if state.failed.is_none() && state.is_stuck() {
-                state.failed = Some(state.whereabouts());
+            if state.failed.is_none() && state.is_deadlocked() {
+                state.failed = Some(state.describe_ranks());
                 self.changed.notify_all();
             }
             if let Some(why) = state.failed.clone() {
                 drop(state);
-                panic!("nobody can go on: {why}");
+                panic!("deadlock: {why}");
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-/// One rank of one group.
+/// One rank of one communicator.
 #[derive(Debug)]
-struct Rank {
-    world: Arc<World>,
-    /// Its number in the world.
+struct ThreadRank {
+    world: Arc<SimulatedWorld>,
+    /// Rank in the world.
     me: usize,
-    group: Group,
+    group: CommunicatorPath,
     rank: u64,
     size: u64,
-    /// Meetings so far.
-    met: std::cell::Cell<u64>,
+    collective_count: std::cell::Cell<u64>,
 }
 
-impl Rank {
-    fn bring(&self, call: &'static str, mine: &[u8]) -> u64 {
-        let number = self.met.replace(self.met.get() + 1);
+impl ThreadRank {
+    fn enter_collective(&self, call: &'static str, mine: &[u8]) -> u64 {
+        let number = self.collective_count.replace(self.collective_count.get() + 1);
         let now = script::now().unwrap_or_default();
         let mut state = self.world.lock();
-        let meeting = state.meetings.entry((self.group.clone(), number)).or_default();
-        if meeting.brought.is_empty() {
+        let meeting = state.collective_calls.entry((self.group.clone(), number)).or_default();
+        if meeting.contributions.is_empty() {
             (meeting.call, meeting.ranks) = (call, self.size);
         }
         if meeting.call != call {
-            let why = format!("rank {} comes to {call}, others to {}, number {number}", self.me, meeting.call);
+            let why = format!("rank {} calls {call}, others {}, number {number}", self.me, meeting.call);
             state.failed = Some(why.clone());
             self.world.changed.notify_all();
             drop(state);
             panic!("{why}");
         }
-        meeting.brought.insert(self.rank, (mine.to_vec(), now));
+        meeting.contributions.insert(self.rank, (mine.to_vec(), now));
         self.world.changed.notify_all();
         number
     }
 
-    /// What all have brought, at the time of the last one.
-    fn take(&self, number: u64) -> Vec<Vec<u8>> {
+    /// Contributions of all ranks, at the time of the last one.
+    fn leave_collective(&self, number: u64) -> Vec<Vec<u8>> {
         let key = (self.group.clone(), number);
-        let mut state = self.world.wait(self.me, &Awaited::Meeting(self.group.clone(), number));
-        let Some(meeting) = state.meetings.get_mut(&key) else { return Vec::new() };
-        let last = meeting.brought.values().map(|(_, at)| *at).max().unwrap_or_default();
-        let all = meeting.brought.values().map(|(bytes, _)| bytes.clone()).collect();
+        let mut state = self.world.wait(self.me, &WaitCondition::Collective(self.group.clone(), number));
+        let Some(meeting) = state.collective_calls.get_mut(&key) else { return Vec::new() };
+        let last = meeting.contributions.values().map(|(_, at)| *at).max().unwrap_or_default();
+        let all = meeting.contributions.values().map(|(bytes, _)| bytes.clone()).collect();
         meeting.left += 1;
         if meeting.left == meeting.ranks {
-            state.meetings.remove(&key);
+            state.collective_calls.remove(&key);
         }
         drop(state);
         script::wait_until(last);
@@ -168,7 +164,7 @@ impl Rank {
     }
 }
 
-impl Ranks for Rank {
+impl RankGroup for ThreadRank {
     fn rank(&self) -> u64 {
         self.rank
     }
@@ -177,40 +173,40 @@ impl Ranks for Rank {
         self.size
     }
 
-    /// All leave at the time of the last one, and then it takes its own time.
-    fn meet(&self, call: &'static str, mine: &[u8]) -> Vec<Vec<u8>> {
-        let number = self.bring(call, mine);
-        let all = self.take(number);
-        script::passes(call, "");
+    /// All ranks leave at the time of the last one, plus the cost of the call.
+    fn allgather(&self, call: &'static str, mine: &[u8]) -> Vec<Vec<u8>> {
+        let number = self.enter_collective(call, mine);
+        let all = self.leave_collective(number);
+        script::scripted_call(call, "");
         all
     }
 
-    fn begin(&self, mine: &[u8]) -> u64 {
-        let number = self.bring("agreement", mine);
-        script::passes("tell", "");
+    fn post_allgather(&self, mine: &[u8]) -> u64 {
+        let number = self.enter_collective("agreement", mine);
+        script::scripted_call("tell", "");
         number
     }
 
-    fn finish(&self, number: u64) -> Vec<Vec<u8>> {
-        let all = self.take(number);
-        script::passes("hear", "");
+    fn complete_allgather(&self, number: u64) -> Vec<Vec<u8>> {
+        let all = self.leave_collective(number);
+        script::scripted_call("hear", "");
         all
     }
 
-    fn split(&self, number: Option<u64>) -> Option<Box<dyn Ranks>> {
-        let met = self.met.get();
-        let all = self.meet("split", &number.map_or(u64::MAX, |number| number).to_le_bytes());
+    fn split(&self, number: Option<u64>) -> Option<Box<dyn RankGroup>> {
+        let met = self.collective_count.get();
+        let all = self.allgather("split", &number.map_or(u64::MAX, |number| number).to_le_bytes());
         let own = number?;
         let of = |rank: &u64| all[*rank as usize] == own.to_le_bytes();
         let size = (0..self.size).filter(of).count() as u64;
         let rank = (0..self.rank).filter(of).count() as u64;
         let group = self.group.iter().copied().chain([met, own]).collect();
         let world = Arc::clone(&self.world);
-        Some(Box::new(Self { world, me: self.me, group, rank, size, met: 0.into() }))
+        Some(Box::new(Self { world, me: self.me, group, rank, size, collective_count: 0.into() }))
     }
 
     fn send(&self, to: u64, bytes: &[u8]) {
-        script::passes("send", &format!("{} to {to}", bytes.len()));
+        script::scripted_call("send", &format!("{} to {to}", bytes.len()));
         let key = (self.group.clone(), self.rank, to);
         let at = script::now().unwrap_or_default();
         self.world.lock().messages.entry(key).or_default().push_back((bytes.to_vec(), at));
@@ -219,31 +215,40 @@ impl Ranks for Rank {
 
     fn receive(&self, from: u64) -> Vec<u8> {
         let key = (self.group.clone(), from, self.rank);
-        let awaited = Awaited::Message(self.group.clone(), from, self.rank);
+        let awaited = WaitCondition::Message(self.group.clone(), from, self.rank);
         let mut state = self.world.wait(self.me, &awaited);
         let (bytes, at) = state.messages.get_mut(&key).and_then(VecDeque::pop_front).unwrap_or_default();
         drop(state);
         script::wait_until(at);
-        script::passes("receive", &format!("{} from {from}", bytes.len()));
+        script::scripted_call("receive", &format!("{} from {from}", bytes.len()));
         bytes
     }
 }
 
-/// Runs `work` on so many ranks, each with the script that it has by its number; what each came to, in order. Time begins at 0.
+/// Runs `work` on `ranks` ranks, each with the script for its number; returns the results in rank order. Time begins at 0.
 ///
 /// # Panics
-/// As the first rank that does; and where nobody can go on any more.
-pub fn play<T: Send>(ranks: u64, scripts: impl Fn(u64) -> Script + Sync, work: impl Fn(&Comm) -> T + Sync) -> Vec<T> {
-    let standing = (0..ranks).map(|_| Standing::Runs).collect();
-    let state = State { meetings: BTreeMap::new(), messages: BTreeMap::new(), standing, failed: None };
-    let world = Arc::new(World { state: Mutex::new(state), changed: Condvar::new() });
+/// Panics of the first rank that panics; a deadlock.
+pub fn run_ranks<T: Send>(
+    ranks: u64,
+    scripts: impl Fn(u64) -> Script + Sync,
+    work: impl Fn(&Comm) -> T + Sync,
+) -> Vec<T> {
+    let standing = (0..ranks).map(|_| RankState::Runs).collect();
+    let state = SimulatedState {
+        collective_calls: BTreeMap::new(),
+        messages: BTreeMap::new(),
+        rank_states: standing,
+        failed: None,
+    };
+    let world = Arc::new(SimulatedWorld { state: Mutex::new(state), changed: Condvar::new() });
     let one = |rank: u64| {
         script::begin(scripts(rank));
         let (shared, me) = (Arc::clone(&world), rank as usize);
-        let own = Rank { world: shared, me, group: Vec::new(), rank, size: ranks, met: 0.into() };
-        let done = catch_unwind(AssertUnwindSafe(|| work(&Comm::of(Box::new(own)))));
+        let own = ThreadRank { world: shared, me, group: Vec::new(), rank, size: ranks, collective_count: 0.into() };
+        let done = catch_unwind(AssertUnwindSafe(|| work(&Comm::from_ranks(Box::new(own)))));
         let mut state = world.lock();
-        state.standing[me] = Standing::Gone;
+        state.rank_states[me] = RankState::Finished;
         if done.is_err() && state.failed.is_none() {
             state.failed = Some(format!("rank {rank} has panicked"));
         }

@@ -1,7 +1,7 @@
-//! Data without an order: how often each value of a byte occurs.
+//! Histogram of byte values, for data in unknown order.
 
-/// Counts of the 256 values of a byte. Enough for parts that are too short to be recognised: what is lost or doubled shows,
-/// what is exchanged does not.
+/// Counts of the 256 byte values, for portions that are too short to be identified: lost and duplicate data is detected,
+/// exchanged data is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram([u64; 256]);
 
@@ -12,14 +12,14 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts these bytes too.
+    /// Adds these bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0[usize::from(*byte)] += 1;
         }
     }
 
-    /// The counts by value, to be summed over ranks.
+    /// Counts by value, to be summed over ranks.
     pub fn as_mut_slice(&mut self) -> &mut [u64] {
         &mut self.0
     }
@@ -30,7 +30,7 @@ impl Histogram {
         self.0.iter().sum()
     }
 
-    /// Fewest bytes that are wrong if these were expected: a byte too many may stand for one that is missing.
+    /// Minimum number of wrong bytes: a surplus byte may replace a missing one.
     #[must_use]
     pub fn bytes_wrong(&self, expected: &Self) -> u64 {
         let too_many = |a: &Self, b: &Self| a.0.iter().zip(&b.0).map(|(a, b)| a.saturating_sub(*b)).sum::<u64>();

@@ -1,17 +1,17 @@
-//! Layouts of types against the type map built element by element, and against what libraries answered.
+//! Layouts compared with type maps built element by element, and with results of MPI libraries.
 
 mod dictionary;
 
 use proptest::prelude::*;
 
-use super::{Extent, Rules, TypeFault, MOST_PIECES};
-use crate::types::{Distribution, Order, Type};
-use crate::{Layouts, Piece};
+use super::{BoundRules, ByteRange, TypeFault, MAX_SEGMENTS};
+use crate::types::{ArrayOrder, Datatype, Distribution};
+use crate::{TypeLayouts, TypeSegment};
 use dictionary::{dictionary, named};
 
-/// A type map: the displacement of every byte, and bounds.
+/// Type map: displacement of every byte, and bounds.
 #[derive(Clone, Default)]
-struct Map {
+struct TypeMap {
     bytes: Vec<i64>,
     lower: i64,
     upper: i64,
@@ -19,12 +19,12 @@ struct Map {
     alignment: i64,
 }
 
-impl Map {
+impl TypeMap {
     fn extent(&self) -> i64 {
         self.upper - self.lower
     }
 
-    /// Parts at displacements, one after the other, by the rules of the standard.
+    /// Joins inner types at displacements by the rules of the standard.
     fn join<'a>(parts: impl Iterator<Item = (i64, &'a Self)>) -> Self {
         let parts: Vec<_> = parts.collect();
         let bytes: Vec<i64> = parts.iter().flat_map(|(at, map)| map.bytes.iter().map(move |byte| byte + at)).collect();
@@ -43,20 +43,20 @@ impl Map {
     }
 }
 
-fn row(at: i64, count: u64, map: &Map) -> impl Iterator<Item = (i64, &Map)> {
+fn row(at: i64, count: u64, map: &TypeMap) -> impl Iterator<Item = (i64, &TypeMap)> {
     (0..count as i64).map(move |n| (at + n * map.extent(), map))
 }
 
-fn vector(count: u64, block: u64, stride: i64, map: &Map) -> Map {
-    Map::join((0..count as i64).flat_map(|n| row(n * stride, block, map)))
+fn vector(count: u64, block: u64, stride: i64, map: &TypeMap) -> TypeMap {
+    TypeMap::join((0..count as i64).flat_map(|n| row(n * stride, block, map)))
 }
 
-fn fixed(mut map: Map, lower: i64, upper: i64) -> Map {
+fn fixed(mut map: TypeMap, lower: i64, upper: i64) -> TypeMap {
     (map.lower, map.upper, map.set) = (lower, upper, true);
     map
 }
 
-/// The elements of a dimension that a process has.
+/// Elements of a dimension that a process owns.
 fn owned(size: u64, distribution: Distribution, argument: Option<u64>, grid: u64, place: u64) -> Vec<u64> {
     let block = match distribution {
         Distribution::None => size,
@@ -66,9 +66,9 @@ fn owned(size: u64, distribution: Distribution, argument: Option<u64>, grid: u64
     (0..size).filter(|element| (element / block) % grid == place).collect()
 }
 
-fn array(sizes: &[u64], owned: &[Vec<u64>], order: Order, map: &Map) -> Map {
+fn array(sizes: &[u64], owned: &[Vec<u64>], order: ArrayOrder, map: &TypeMap) -> TypeMap {
     let mut dims: Vec<_> = sizes.iter().zip(owned).collect();
-    if order == Order::C {
+    if order == ArrayOrder::C {
         dims.reverse();
     }
     let alignment = map.alignment;
@@ -78,47 +78,49 @@ fn array(sizes: &[u64], owned: &[Vec<u64>], order: Order, map: &Map) -> Map {
             owned.iter().flat_map(|e| bytes.iter().map(|byte| byte + *e as i64 * extent).collect::<Vec<_>>()).collect();
         extent *= *size as i64;
     }
-    fixed(Map { bytes, alignment, ..Map::default() }, 0, extent)
+    fixed(TypeMap { bytes, alignment, ..TypeMap::default() }, 0, extent)
 }
 
-fn model(types: &[Type]) -> Vec<Map> {
-    let mut done: Vec<Map> = Vec::new();
+fn model(types: &[Datatype]) -> Vec<TypeMap> {
+    let mut done: Vec<TypeMap> = Vec::new();
     for of in types {
         let get = |number: u32| &done[number as usize];
         let listed = |blocks: &[u64], at: Vec<i64>, of: u32| {
-            Map::join(blocks.iter().zip(at).flat_map(|(block, at)| row(at, *block, get(of))))
+            TypeMap::join(blocks.iter().zip(at).flat_map(|(block, at)| row(at, *block, get(of))))
         };
         let map = match of {
-            Type::Named { name, size_bytes, extent_bytes } => {
+            Datatype::Named { name, size_bytes, extent_bytes } => {
                 let short = name == "SHORT_INT";
                 let bytes = if short { vec![0, 1, 4, 5, 6, 7] } else { (0..*size_bytes as i64).collect() };
                 let alignment = if short { 4 } else { (*extent_bytes).min(8) };
-                Map { bytes, lower: 0, upper: *extent_bytes, set: false, alignment }
+                TypeMap { bytes, lower: 0, upper: *extent_bytes, set: false, alignment }
             }
-            Type::Contiguous { count, of } => vector(1, *count, 0, get(*of)),
-            Type::Vector { count, block, stride, of } => vector(*count, *block, stride * get(*of).extent(), get(*of)),
-            Type::Hvector { count, block, stride_bytes, of } => vector(*count, *block, *stride_bytes, get(*of)),
-            Type::Indexed { blocks, displacements, of } => {
+            Datatype::Contiguous { count, of } => vector(1, *count, 0, get(*of)),
+            Datatype::Vector { count, block, stride, of } => {
+                vector(*count, *block, stride * get(*of).extent(), get(*of))
+            }
+            Datatype::Hvector { count, block, stride_bytes, of } => vector(*count, *block, *stride_bytes, get(*of)),
+            Datatype::Indexed { blocks, displacements, of } => {
                 listed(blocks, displacements.iter().map(|d| d * get(*of).extent()).collect(), *of)
             }
-            Type::Hindexed { blocks, displacements_bytes, of } => listed(blocks, displacements_bytes.clone(), *of),
-            Type::IndexedBlock { block, displacements, of } => listed(
+            Datatype::Hindexed { blocks, displacements_bytes, of } => listed(blocks, displacements_bytes.clone(), *of),
+            Datatype::IndexedBlock { block, displacements, of } => listed(
                 &vec![*block; displacements.len()],
                 displacements.iter().map(|d| d * get(*of).extent()).collect(),
                 *of,
             ),
-            Type::HindexedBlock { block, displacements_bytes, of } => {
+            Datatype::HindexedBlock { block, displacements_bytes, of } => {
                 listed(&vec![*block; displacements_bytes.len()], displacements_bytes.clone(), *of)
             }
-            Type::Struct { blocks, displacements_bytes, of } => Map::join(
+            Datatype::Struct { blocks, displacements_bytes, of } => TypeMap::join(
                 blocks.iter().zip(displacements_bytes).zip(of).flat_map(|((block, at), of)| row(*at, *block, get(*of))),
             ),
-            Type::Subarray { sizes, subsizes, starts, order, of } => {
+            Datatype::Subarray { sizes, subsizes, starts, order, of } => {
                 let owned: Vec<_> =
                     subsizes.iter().zip(starts).map(|(sub, start)| (*start..start + sub).collect()).collect();
                 array(sizes, &owned, *order, get(*of))
             }
-            Type::Darray { rank, ranks, sizes, distributions, arguments, grid, order, of } => {
+            Datatype::Darray { rank, ranks, sizes, distributions, arguments, grid, order, of } => {
                 let (mut left, mut within) = (*rank, *ranks);
                 let mut mine = Vec::new();
                 for d in 0..sizes.len() {
@@ -128,7 +130,7 @@ fn model(types: &[Type]) -> Vec<Map> {
                 }
                 array(sizes, &mine, *order, get(*of))
             }
-            Type::Resized { lower_bound_bytes: lower, extent_bytes, of } => {
+            Datatype::Resized { lower_bound_bytes: lower, extent_bytes, of } => {
                 fixed(get(*of).clone(), *lower, lower + extent_bytes)
             }
         };
@@ -137,7 +139,7 @@ fn model(types: &[Type]) -> Vec<Map> {
     done
 }
 
-fn bytes_of(extents: impl Iterator<Item = Extent>) -> Vec<i64> {
+fn bytes_of(extents: impl Iterator<Item = ByteRange>) -> Vec<i64> {
     extents.flat_map(|extent| extent.at..extent.at + extent.bytes as i64).collect()
 }
 
@@ -146,18 +148,18 @@ proptest! {
 
     #[test]
     fn layouts_are_those_of_the_type_map(types in dictionary(), skip in 0_u64..200, length in 0_u64..400, base in -100_i64..100) {
-        let layouts = Layouts::new(&types).unwrap();
+        let layouts = TypeLayouts::new(&types).unwrap();
         for (number, map) in (0..).zip(model(&types)) {
             prop_assert_eq!(layouts.size(number), map.bytes.len() as u64);
             prop_assert_eq!((layouts.lower_bound(number), layouts.extent(number)), (map.lower, map.extent()), "bounds of {}", number);
             let span = layouts.true_span(number);
             prop_assert_eq!(map.bytes.iter().min().map(|first| (*first, map.bytes.iter().max().unwrap() + 1)), (!span.is_empty()).then_some((span.start, span.end)));
-            let pieces = layouts.pieces(number);
+            let pieces = layouts.segments(number);
             prop_assert!(pieces.windows(2).all(|pair| pair[0].displacement_bytes + pair[0].bytes as i64 != pair[1].displacement_bytes));
-            let listed = pieces.iter().map(|p| Extent { at: p.displacement_bytes, bytes: p.bytes });
+            let listed = pieces.iter().map(|p| ByteRange { at: p.displacement_bytes, bytes: p.bytes });
             prop_assert_eq!(&bytes_of(listed), &map.bytes);
 
-            let walked: Vec<Extent> = layouts.walk(number, skip, length, base).collect();
+            let walked: Vec<ByteRange> = layouts.byte_ranges(number, skip, length, base).collect();
             let size = map.bytes.len() as u64;
             let expected: Vec<i64> = if size == 0 { Vec::new() } else {
                 (skip..skip + length).map(|n| base + (n / size) as i64 * map.extent() + map.bytes[(n % size) as usize]).collect()
@@ -170,22 +172,22 @@ proptest! {
                 prop_assert!(hull.contains(first) && hull.contains(last));
             }
             let mut run = 0..size as i64 * 2;
-            let is_run = size > 0 && bytes_of(layouts.walk(number, 0, size * 2, 0)).into_iter().all(|at| Some(at) == run.next());
+            let is_run = size > 0 && bytes_of(layouts.byte_ranges(number, 0, size * 2, 0)).into_iter().all(|at| Some(at) == run.next());
             prop_assert_eq!(layouts.is_contiguous(number), is_run);
         }
     }
 }
 
-/// Lower bound, extent as MPICH 4.0 and Open MPI 4.1 answered them on x86_64.
+/// Lower bound and extent returned by MPICH 4.0 and Open MPI 4.1 on x86_64.
 #[test]
-fn bounds_are_those_that_libraries_answered() {
-    let hindexed = |at: i64, of| Type::Hindexed { blocks: vec![1, 1], displacements_bytes: vec![0, at], of };
-    let pair = |at: [i64; 2], of: [u32; 2]| Type::Struct {
+fn bounds_match_those_of_mpi_libraries() {
+    let hindexed = |at: i64, of| Datatype::Hindexed { blocks: vec![1, 1], displacements_bytes: vec![0, at], of };
+    let pair = |at: [i64; 2], of: [u32; 2]| Datatype::Struct {
         blocks: vec![1, 1],
         displacements_bytes: at.to_vec(),
         of: of.to_vec(),
     };
-    let of_three = Type::Struct { blocks: vec![1, 1, 1], displacements_bytes: vec![0, 0, 100], of: vec![0, 6, 1] };
+    let of_three = Datatype::Struct { blocks: vec![1, 1, 1], displacements_bytes: vec![0, 0, 100], of: vec![0, 6, 1] };
     let types = vec![
         named("INT", 4, 4),
         named("DOUBLE", 8, 8),
@@ -193,13 +195,13 @@ fn bounds_are_those_that_libraries_answered() {
         named("C_DOUBLE_COMPLEX", 16, 16),
         named("SHORT_INT", 6, 8),
         named("LONG_DOUBLE_INT", 20, 32),
-        Type::Resized { lower_bound_bytes: 0, extent_bytes: 16, of: 0 },
+        Datatype::Resized { lower_bound_bytes: 0, extent_bytes: 16, of: 0 },
         pair([0, 8], [1, 2]),
-        Type::Contiguous { count: 0, of: 0 },
-        Type::Resized { lower_bound_bytes: -8, extent_bytes: 32, of: 8 },
-        Type::Resized { lower_bound_bytes: 4, extent_bytes: -4, of: 0 },
-        Type::Resized { lower_bound_bytes: 0, extent_bytes: 9, of: 1 },
-        Type::Resized { lower_bound_bytes: -4, extent_bytes: 12, of: 0 },
+        Datatype::Contiguous { count: 0, of: 0 },
+        Datatype::Resized { lower_bound_bytes: -8, extent_bytes: 32, of: 8 },
+        Datatype::Resized { lower_bound_bytes: 4, extent_bytes: -4, of: 0 },
+        Datatype::Resized { lower_bound_bytes: 0, extent_bytes: 9, of: 1 },
+        Datatype::Resized { lower_bound_bytes: -4, extent_bytes: 12, of: 0 },
         of_three,
         hindexed(5, 0),
         hindexed(17, 7),
@@ -208,13 +210,13 @@ fn bounds_are_those_that_libraries_answered() {
         pair([0, 16], [3, 2]),
         pair([0, 8], [4, 2]),
         pair([0, 32], [5, 2]),
-        Type::Struct { blocks: vec![1, 0], displacements_bytes: vec![0, 50], of: vec![0, 6] },
+        Datatype::Struct { blocks: vec![1, 0], displacements_bytes: vec![0, 50], of: vec![0, 6] },
         pair([50, 80], [0, 8]),
         pair([50, 80], [0, 9]),
-        Type::Contiguous { count: 3, of: 9 },
-        Type::Vector { count: 2, block: 2, stride: 3, of: 10 },
+        Datatype::Contiguous { count: 3, of: 9 },
+        Datatype::Vector { count: 2, block: 2, stride: 3, of: 10 },
         pair([0, 9], [11, 2]),
-        Type::Subarray { sizes: vec![8], subsizes: vec![2], starts: vec![3], order: Order::C, of: 12 },
+        Datatype::Subarray { sizes: vec![8], subsizes: vec![2], starts: vec![3], order: ArrayOrder::C, of: 12 },
         pair([-4, 8], [0, 2]),
     ];
     let standard = [
@@ -254,72 +256,82 @@ fn bounds_are_those_that_libraries_answered() {
         (-4, 16),
     ];
     for (library, expected) in [("Open MPI v4.1.4, package: x", standard), ("MPICH Version:\t4.0.2", mpich)] {
-        let layouts = Layouts::of_library(&types, library).unwrap();
+        let layouts = TypeLayouts::for_library(&types, library).unwrap();
         let bounds: Vec<(i64, i64)> =
             (13..types.len() as u32).map(|t| (layouts.lower_bound(t), layouts.extent(t))).collect();
         assert_eq!(bounds, expected, "{library}");
     }
-    assert_eq!(Rules::of_library("Intel(R) MPI Library 2021.9"), Rules::Mpich);
+    assert_eq!(BoundRules::for_library("Intel(R) MPI Library 2021.9"), BoundRules::Mpich);
 }
 
 #[test]
-fn what_joins_is_not_listed_and_what_does_not_is_limited() {
+fn contiguous_segments_join_and_others_are_limited() {
     let huge = 1 << 50;
     let types = [
         named("BYTE", 1, 1),
-        Type::Contiguous { count: huge, of: 0 },
-        Type::Vector { count: 1 << 40, block: 8, stride: 8, of: 0 },
-        Type::Subarray {
+        Datatype::Contiguous { count: huge, of: 0 },
+        Datatype::Vector { count: 1 << 40, block: 8, stride: 8, of: 0 },
+        Datatype::Subarray {
             sizes: vec![1 << 20, 1 << 30],
             subsizes: vec![1 << 10, 1 << 30],
             starts: vec![1, 0],
-            order: Order::C,
+            order: ArrayOrder::C,
             of: 0,
         },
-        Type::Contiguous { count: 0, of: 0 },
-        Type::Contiguous { count: u64::MAX, of: 4 },
-        Type::Vector { count: 1 << 22, block: 1, stride: 2, of: 0 },
+        Datatype::Contiguous { count: 0, of: 0 },
+        Datatype::Contiguous { count: u64::MAX, of: 4 },
+        Datatype::Vector { count: 1 << 22, block: 1, stride: 2, of: 0 },
     ];
-    let layouts = Layouts::new(&types).unwrap();
-    assert_eq!(layouts.pieces(1), [Piece { displacement_bytes: 0, bytes: huge }]);
-    assert_eq!(layouts.pieces(2), [Piece { displacement_bytes: 0, bytes: 8 << 40 }]);
-    assert_eq!(layouts.pieces(3), [Piece { displacement_bytes: 1 << 30, bytes: 1 << 40 }]);
+    let layouts = TypeLayouts::new(&types).unwrap();
+    assert_eq!(layouts.segments(1), [TypeSegment { displacement_bytes: 0, bytes: huge }]);
+    assert_eq!(layouts.segments(2), [TypeSegment { displacement_bytes: 0, bytes: 8 << 40 }]);
+    assert_eq!(layouts.segments(3), [TypeSegment { displacement_bytes: 1 << 30, bytes: 1 << 40 }]);
     assert_eq!((layouts.size(5), layouts.extent(5)), (0, 0));
-    assert_eq!(layouts.pieces(6).len(), MOST_PIECES);
+    assert_eq!(layouts.segments(6).len(), MAX_SEGMENTS);
     assert_eq!(layouts.hull(1, i64::MAX as u64, 2, 0), None);
-    assert_eq!(layouts.walk(1, i64::MAX as u64, 2, 0).count(), 0);
+    assert_eq!(layouts.byte_ranges(1, i64::MAX as u64, 2, 0).count(), 0);
 
-    let fault = |last: Type| {
+    let fault = |last: Datatype| {
         let mut all = types.to_vec();
         all.push(last);
-        let error = Layouts::new(&all).unwrap_err();
+        let error = TypeLayouts::new(&all).unwrap_err();
         assert_eq!(error.number, 7, "{error}");
         error.fault
     };
-    assert_eq!(fault(Type::Vector { count: (1 << 22) + 1, block: 1, stride: 2, of: 0 }), TypeFault::TooManyPieces);
-    assert_eq!(fault(Type::Vector { count: u64::MAX >> 2, block: 1, stride: 2, of: 0 }), TypeFault::TooManyPieces);
-    assert_eq!(fault(Type::Contiguous { count: 2, of: 6 }), TypeFault::TooManyPieces);
-    assert_eq!(fault(Type::Contiguous { count: 1 << 13, of: 1 }), TypeFault::Overflow);
-    assert_eq!(fault(Type::Contiguous { count: u64::MAX, of: 0 }), TypeFault::Overflow);
-    assert_eq!(fault(Type::Hvector { count: 3, block: 1, stride_bytes: i64::MIN, of: 0 }), TypeFault::Overflow);
-    assert_eq!(fault(Type::Vector { count: 1, block: 1, stride: i64::MAX, of: 1 }), TypeFault::Overflow);
-    assert_eq!(fault(Type::Resized { lower_bound_bytes: i64::MAX, extent_bytes: 1, of: 0 }), TypeFault::Overflow);
-    assert_eq!(fault(Type::Contiguous { count: 1, of: 7 }), TypeFault::Forward(7));
     assert_eq!(
-        fault(Type::Struct { blocks: vec![0], displacements_bytes: vec![0], of: vec![9] }),
-        TypeFault::Forward(9)
+        fault(Datatype::Vector { count: (1 << 22) + 1, block: 1, stride: 2, of: 0 }),
+        TypeFault::TooManySegments
     );
-    assert!(matches!(fault(Type::Indexed { blocks: vec![1], displacements: vec![], of: 0 }), TypeFault::Arguments(_)));
-    let outside = Type::Subarray { sizes: vec![4], subsizes: vec![3], starts: vec![2], order: Order::C, of: 0 };
+    assert_eq!(
+        fault(Datatype::Vector { count: u64::MAX >> 2, block: 1, stride: 2, of: 0 }),
+        TypeFault::TooManySegments
+    );
+    assert_eq!(fault(Datatype::Contiguous { count: 2, of: 6 }), TypeFault::TooManySegments);
+    assert_eq!(fault(Datatype::Contiguous { count: 1 << 13, of: 1 }), TypeFault::Overflow);
+    assert_eq!(fault(Datatype::Contiguous { count: u64::MAX, of: 0 }), TypeFault::Overflow);
+    assert_eq!(fault(Datatype::Hvector { count: 3, block: 1, stride_bytes: i64::MIN, of: 0 }), TypeFault::Overflow);
+    assert_eq!(fault(Datatype::Vector { count: 1, block: 1, stride: i64::MAX, of: 1 }), TypeFault::Overflow);
+    assert_eq!(fault(Datatype::Resized { lower_bound_bytes: i64::MAX, extent_bytes: 1, of: 0 }), TypeFault::Overflow);
+    assert_eq!(fault(Datatype::Contiguous { count: 1, of: 7 }), TypeFault::ForwardReference(7));
+    assert_eq!(
+        fault(Datatype::Struct { blocks: vec![0], displacements_bytes: vec![0], of: vec![9] }),
+        TypeFault::ForwardReference(9)
+    );
+    assert!(matches!(
+        fault(Datatype::Indexed { blocks: vec![1], displacements: vec![], of: 0 }),
+        TypeFault::Arguments(_)
+    ));
+    let outside =
+        Datatype::Subarray { sizes: vec![4], subsizes: vec![3], starts: vec![2], order: ArrayOrder::C, of: 0 };
     assert!(matches!(fault(outside), TypeFault::Arguments(_)));
-    let lonely = Type::Darray {
+    let lonely = Datatype::Darray {
         ranks: 2,
         rank: 2,
         sizes: vec![4],
         distributions: vec![Distribution::Block],
         arguments: vec![None],
         grid: vec![2],
-        order: Order::C,
+        order: ArrayOrder::C,
         of: 0,
     };
     assert!(matches!(fault(lonely), TypeFault::Arguments(_)));
@@ -328,7 +340,7 @@ fn what_joins_is_not_listed_and_what_does_not_is_limited() {
 #[test]
 fn all_types_together_are_limited() {
     let mut types = vec![named("BYTE", 1, 1)];
-    types.extend((0..3).map(|n| Type::Vector { count: 3 << 20, block: 1, stride: 2 + n, of: 0 }));
-    let error = Layouts::new(&types).unwrap_err();
-    assert_eq!((error.number, error.fault), (3, TypeFault::TooManyPieces));
+    types.extend((0..3).map(|n| Datatype::Vector { count: 3 << 20, block: 1, stride: 2 + n, of: 0 }));
+    let error = TypeLayouts::new(&types).unwrap_err();
+    assert_eq!((error.number, error.fault), (3, TypeFault::TooManySegments));
 }

@@ -1,12 +1,12 @@
-//! Small programs whose order, origins and times are known.
+//! Small programs with known order, origins and times.
 
 use std::path::Path;
 
 use super::{merged, types};
-use crate::merge::{merge, MergeError, Options};
-use crate::raw::recorder::{head, Recorder};
+use crate::merge::{merge, MergeError, MergeOptions};
+use crate::raw::recorder::{head, FixtureRecorder};
 use crate::raw::Event;
-use crate::{text, After, Amode, Call, Completion, Content, End, Function, Origin};
+use crate::{text, Amode, Call, CallId, Completion, DataOrigin, Function, OriginRange, RecordingStatus};
 
 fn simple(function: Function, begin_ns: u64, end_ns: u64) -> Call {
     let mut call = Call::new(function, begin_ns, end_ns);
@@ -26,15 +26,15 @@ fn data(function: Function, begin_ns: u64, end_ns: u64, offset: i64, bytes: u64)
     call
 }
 
-fn from(bytes: u64, rank: u32, begin_ns: u64, memory: i64) -> Origin {
-    Origin { bytes, content: Content::Call { rank, begin_ns, memory } }
+fn from(bytes: u64, rank: u32, begin_ns: u64, memory: i64) -> OriginRange {
+    OriginRange { bytes, origin: DataOrigin::Call { rank, begin_ns, memory } }
 }
 
 #[test]
-fn nobody_waits_for_what_lies_behind_a_collective_call_that_is_still_to_come() {
+fn no_call_waits_for_one_after_a_pending_collective_call() {
     let write = |begin| data(Function::WriteAt, begin, begin + 5, 0, 4);
     let all = |begin| data(Function::WriteAtAll, begin, begin + 5, 100 + begin as i64, 4);
-    // Rank 0 leaves the collective call before rank 1 enters it, and writes what rank 1 reads before.
+    // Rank 0 leaves the collective call before rank 1 enters it, and writes what rank 1 reads before it.
     let programs = [
         vec![opened(0, 9, 0, 0), all(20), write(30), all(70), write(80)],
         vec![
@@ -46,45 +46,45 @@ fn nobody_waits_for_what_lies_behind_a_collective_call_that_is_still_to_come() {
             data(Function::ReadAt, 90, 95, 0, 4),
         ],
     ];
-    let (_, found, remarks) = merged(&programs, &[vec![0, 1]], |_| {}, &Options::default());
+    let (_, found, remarks) = merged(&programs, &[vec![0, 1]], |_| {}, &MergeOptions::default());
     assert_eq!(remarks, [""; 0]);
     let after: Vec<_> = found[1].iter().map(|call| call.after.clone()).collect();
-    let wait = |begin_ns| vec![After { rank: 0, begin_ns }];
+    let wait = |begin_ns| vec![CallId { rank: 0, begin_ns }];
     assert_eq!(after, [vec![], vec![], vec![], wait(30), vec![], wait(80)]);
     assert_eq!(found[1][1].from, [from(4, 0, 30, 0)], "the origin is known all the same");
 }
 
 #[test]
-fn ranks_that_met_before_a_collective_call_are_told_from_ranks_that_did_not() {
+fn barriers_before_collective_calls_are_detected() {
     let rank = |open: u64, calls: &[(u64, u64)]| {
         let all = |&(begin_ns, end_ns): &(u64, u64)| data(Function::WriteAtAll, begin_ns, end_ns, 0, 4);
         let mut program = vec![opened(open, open + 10, 0, 0)];
         program.extend(calls.iter().map(all));
         program
     };
-    // Ready at 200 and 160, begun at 205 and 210: met. Ready at 300 and 380, begun as much apart: not. Begun before the other was
-    // ready: not. Ready together: nobody knows, so not.
+    // Ready at 200 and 160, begun at 205 and 210: synchronized. Ready at 300 and 380, begun at the same distance: not. Begun before the
+    // other was ready: not. Ready at the same time: undecidable, so not.
     let one = rank(0, &[(100, 200), (205, 300), (310, 600), (650, 900), (905, 950)]);
     let two = rank(1, &[(101, 160), (210, 380), (390, 700), (701, 900), (902, 960)]);
-    let (_, ranks, _) = merged(&[one, two], &[vec![0, 1]], |_| (), &Options::default());
-    let met = |rank: usize| ranks[rank].iter().map(|call| call.met_ns).collect::<Vec<_>>();
+    let (_, ranks, _) = merged(&[one, two], &[vec![0, 1]], |_| (), &MergeOptions::default());
+    let met = |rank: usize| ranks[rank].iter().map(|call| call.since_barrier_ns).collect::<Vec<_>>();
     assert_eq!(met(0), [None, None, Some(5), None, None, None]);
     assert_eq!(met(1), [None, None, Some(10), None, None, None]);
 }
 
 #[test]
-fn a_file_that_the_program_made_while_it_ran_is_told_from_one_that_was_there() {
+fn files_created_during_the_run_are_detected() {
     let open = |size_bytes: i64, unchanged_ns: Option<u64>| Call { unchanged_ns, ..opened(500, 510, 0, size_bytes) };
     let first = simple(Function::Delete, 100, 102);
     let delete = |name: &str| Call { handle: None, name: Some(name.to_owned()), ..first.clone() };
     let made_ns = |programs: &[Vec<Call>], comms: &[Vec<u32>]| {
-        merged(programs, comms, |_| (), &Options::default())
+        merged(programs, comms, |_| (), &MergeOptions::default())
             .0
             .files
             .iter()
             .find(|file| file.path == "f")
             .unwrap()
-            .made_ns
+            .created_ns
     };
     let one = |call: Call| made_ns(&[vec![delete("other"), call]], &[vec![0]]);
     assert_eq!(one(open(8, Some(150))), Some(250), "since the first call, which began at 100");
@@ -129,16 +129,16 @@ fn a_file_is_lost_with_deletion_size_and_unknown_places() {
         again,
         last,
     ]];
-    let (_, found, _) = merged(&programs, &[vec![0]], |_| {}, &Options::default());
-    let content = |bytes, content| Origin { bytes, content };
-    assert_eq!(found[0][2].from, [content(4, Content::File), from(4, 0, 10, 0)]);
-    assert_eq!(found[0][4].from, [content(4, Content::File), from(2, 0, 10, 0), content(2, Content::Unknown)]);
-    assert_eq!(found[0][6].from, [content(8, Content::Unknown)]);
-    assert_eq!(found[0][8].from, [from(4, 0, 70, 0), content(4, Content::Unknown)]);
-    assert_eq!(found[0][12].from, [content(8, Content::Hole)]);
+    let (_, found, _) = merged(&programs, &[vec![0]], |_| {}, &MergeOptions::default());
+    let content = |bytes, content| OriginRange { bytes, origin: content };
+    assert_eq!(found[0][2].from, [content(4, DataOrigin::File), from(4, 0, 10, 0)]);
+    assert_eq!(found[0][4].from, [content(4, DataOrigin::File), from(2, 0, 10, 0), content(2, DataOrigin::Unknown)]);
+    assert_eq!(found[0][6].from, [content(8, DataOrigin::Unknown)]);
+    assert_eq!(found[0][8].from, [from(4, 0, 70, 0), content(4, DataOrigin::Unknown)]);
+    assert_eq!(found[0][12].from, [content(8, DataOrigin::Hole)]);
 }
 
-/// Nobody knows what is in the rest: it may hold what was there before, or part of the write.
+/// The content of the rest is unknown: it may be the old data, or part of the write.
 #[test]
 fn the_rest_of_a_short_nonblocking_write_has_no_origin() {
     let short = |moved: u64, from_offset: i64| {
@@ -147,19 +147,20 @@ fn the_rest_of_a_short_nonblocking_write_has_no_origin() {
         let mut wait = Call { handle: None, requests: vec![7], ..simple(Function::Wait, 20, 22) };
         wait.completions = vec![Completion { request: 7, bytes: Some(moved), error: None }];
         let read = data(Function::ReadAt, 30, 31, from_offset, 8);
-        merged(&[vec![opened(0, 9, 0, 20), begin, wait, read]], &[vec![0]], |_| {}, &Options::default()).1[0][3]
+        merged(&[vec![opened(0, 9, 0, 20), begin, wait, read]], &[vec![0]], |_| {}, &MergeOptions::default()).1[0][3]
             .from
             .clone()
     };
-    let unknown = |bytes| Origin { bytes, content: Content::Unknown };
-    let file = |bytes| Origin { bytes, content: Content::File };
+    let unknown = |bytes| OriginRange { bytes, origin: DataOrigin::Unknown };
+    let file = |bytes| OriginRange { bytes, origin: DataOrigin::File };
     assert_eq!(short(8, 4), [from(8, 0, 10, 0)]);
     assert_eq!(short(5, 4), [from(5, 0, 10, 0), unknown(3)]);
     assert_eq!(short(5, 9), [unknown(3), file(5)]);
     assert_eq!(short(0, 4), [unknown(8)]);
 }
 
-/// The first process that misses it tells when; a file that is opened again, deleted by a call or seen by several communicators has no end.
+/// The first process that finds the file missing determines the time; a file that is opened again, deleted by a call or used by several
+/// communicators has no removal time.
 #[test]
 fn a_file_that_the_program_removed_has_an_end() {
     let open = |begin_ns: u64, name: &str, comm: u32| {
@@ -171,11 +172,11 @@ fn a_file_that_the_program_removed_has_an_end() {
             ..call
         }))
     };
-    let gone = |path: &str| Event::Gone { path: path.to_owned() };
+    let gone = |path: &str| Event::Removed { path: path.to_owned() };
     let ends = |ranks: [Vec<Event>; 2]| {
         let directory = tempfile::tempdir().unwrap();
         for (rank, events) in (0..).zip(ranks) {
-            let mut recorder = Recorder::new(directory.path(), &head(rank, 2, "MPICH 4", 100)).unwrap();
+            let mut recorder = FixtureRecorder::new(directory.path(), &head(rank, 2, "MPICH 4", 100)).unwrap();
             for (id, ranks) in (0..).zip([vec![0, 1], vec![rank]]) {
                 recorder.event(&Event::Comm { id, ranks }).unwrap();
             }
@@ -183,9 +184,9 @@ fn a_file_that_the_program_removed_has_an_end() {
             recorder.finish().unwrap();
         }
         let out = directory.path().join("all.csv");
-        merge(directory.path(), &out, &Options::default()).unwrap();
-        let (head, _) = text::all_ranks(&out).unwrap();
-        head.files.iter().find(|file| file.path == "f").unwrap().gone_ns
+        merge(directory.path(), &out, &MergeOptions::default()).unwrap();
+        let (head, _) = text::read_all_ranks(&out).unwrap();
+        head.files.iter().find(|file| file.path == "f").unwrap().removed_ns
     };
     let two =
         |first: Vec<Event>| ends([first, vec![open(100, "f", 0), open(400, "g", 0), gone("ufs:f"), open(500, "h", 0)]]);
@@ -201,12 +202,12 @@ fn a_file_that_the_program_removed_has_an_end() {
     );
 }
 
-/// A kind on which all processes agree; none where they saw different ones, or where nobody looked.
+/// The type is set if all processes agree, and empty if they differ or if none reported one.
 #[test]
 fn files_have_the_kind_of_file_system_that_was_seen() {
     let directory = tempfile::tempdir().unwrap();
     for (rank, kind) in [(0, "xfs"), (1, "nfs4")] {
-        let mut recorder = Recorder::new(directory.path(), &head(rank, 2, "MPICH 4", 100)).unwrap();
+        let mut recorder = FixtureRecorder::new(directory.path(), &head(rank, 2, "MPICH 4", 100)).unwrap();
         recorder.event(&Event::Comm { id: 0, ranks: vec![rank] }).unwrap();
         for (id, (path, fs_type)) in (0..).zip([("f", "ext4"), ("/data/g", kind)]) {
             let (path, fs_type) = (path.to_owned(), fs_type.to_owned());
@@ -220,8 +221,8 @@ fn files_have_the_kind_of_file_system_that_was_seen() {
         recorder.finish().unwrap();
     }
     let out = directory.path().join("all.csv");
-    merge(directory.path(), &out, &Options::default()).unwrap();
-    let (head, _) = text::all_ranks(&out).unwrap();
+    merge(directory.path(), &out, &MergeOptions::default()).unwrap();
+    let (head, _) = text::read_all_ranks(&out).unwrap();
     let kinds: Vec<_> = head.files.iter().map(|file| (file.path.as_str(), file.fs_type.as_str())).collect();
     assert_eq!(kinds, [("f", "ext4"), ("/data/g", ""), ("/data/h", "")]);
 }
@@ -238,11 +239,14 @@ fn ranks_that_are_missing_or_cut_are_named_and_make_origins_unknown() {
         &programs(),
         &[vec![0, 1]],
         |at| std::fs::remove_file(at.join("rank-1.beff")).unwrap(),
-        &Options::default(),
+        &MergeOptions::default(),
     );
-    assert_eq!(remarks, ["rank 1 is missing: it left no file"]);
-    assert_eq!((head.processes.len(), head.processes[1].calls, head.processes[1].end), (2, 0, End::Cut));
-    assert_eq!(found[0][2].from, [Origin { bytes: 4, content: Content::Unknown }]);
+    assert_eq!(remarks, ["rank 1 is missing: it has no file"]);
+    assert_eq!(
+        (head.processes.len(), head.processes[1].calls, head.processes[1].end),
+        (2, 0, RecordingStatus::Truncated)
+    );
+    assert_eq!(found[0][2].from, [OriginRange { bytes: 4, origin: DataOrigin::Unknown }]);
 
     let cut = |at: &Path| {
         let path = at.join("rank-1.beff");
@@ -250,19 +254,19 @@ fn ranks_that_are_missing_or_cut_are_named_and_make_origins_unknown() {
         bytes.extend_from_slice(&[7; 100]);
         std::fs::write(path, bytes).unwrap();
     };
-    let (head, found, remarks) = merged(&programs(), &[vec![0, 1]], cut, &Options::default());
-    assert_eq!(remarks, ["the record of rank 1 ends without MPI_Finalize, its last calls may be missing"]);
-    assert_eq!((head.processes[1].calls, head.processes[1].end), (2, End::Cut));
-    assert_eq!(found[0][2].from, [Origin { bytes: 4, content: Content::Unknown }]);
+    let (head, found, remarks) = merged(&programs(), &[vec![0, 1]], cut, &MergeOptions::default());
+    assert_eq!(remarks, ["the recording of rank 1 ends without MPI_Finalize, its last calls may be missing"]);
+    assert_eq!((head.processes[1].calls, head.processes[1].end), (2, RecordingStatus::Truncated));
+    assert_eq!(found[0][2].from, [OriginRange { bytes: 4, origin: DataOrigin::Unknown }]);
 }
 
 #[test]
 fn clocks_of_hosts_are_brought_together() {
-    // The clock of rank 1 is 1000 ns late at the begin and 1100 at the end.
+    // The clock of rank 1 is late by 1000 ns at the begin and by 1100 ns at the end.
     let other = |at: &Path| {
         let mut second = head(1, 2, "MPICH", 1000);
         second.clock_offset_ns = [1000, 1100];
-        let mut recorder = Recorder::new(at, &second).unwrap();
+        let mut recorder = FixtureRecorder::new(at, &second).unwrap();
         recorder.event(&Event::Type { id: 0, datatype: types().remove(0) }).unwrap();
         recorder.event(&Event::Comm { id: 0, ranks: vec![0, 1] }).unwrap();
         for call in [opened(0, 10, 0, 0), data(Function::WriteAt, 500, 600, 0, 4)] {
@@ -271,7 +275,7 @@ fn clocks_of_hosts_are_brought_together() {
         recorder.finish().unwrap();
     };
     let programs = [vec![opened(1000, 1010, 0, 0)], vec![]];
-    let (_, found, _) = merged(&programs, &[vec![0, 1]], other, &Options::default());
+    let (_, found, _) = merged(&programs, &[vec![0, 1]], other, &MergeOptions::default());
     let times: Vec<_> = found[1].iter().map(|call| (call.begin_ns, call.end_ns)).collect();
     assert_eq!(times, [(0, 11), (550, 660)]);
     assert_eq!(found[0][0].begin_ns, 0);
@@ -281,33 +285,33 @@ fn clocks_of_hosts_are_brought_together() {
 fn directories_without_a_recording_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("out.csv");
-    let refusal = || merge(directory.path(), &out, &Options::default()).unwrap_err().to_string();
+    let refusal = || merge(directory.path(), &out, &MergeOptions::default()).unwrap_err().to_string();
     assert!(refusal().contains("no file of a process"), "{}", refusal());
     std::fs::write(directory.path().join("rank-0.beff"), "nothing").unwrap();
     assert!(refusal().contains("rank-0.beff"), "{}", refusal());
     for (name, ranks) in [(0, 2), (1, 3)] {
-        Recorder::new(directory.path(), &head(name, ranks, "", 1)).unwrap().finish().unwrap();
+        FixtureRecorder::new(directory.path(), &head(name, ranks, "", 1)).unwrap().finish().unwrap();
     }
     assert!(refusal().contains("more than one recording"), "{}", refusal());
     assert!(!out.exists());
 }
 
 #[test]
-fn what_has_the_name_of_the_profile_stays() {
+fn existing_files_are_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
-    Recorder::new(directory.path(), &head(0, 1, "", 1)).unwrap().finish().unwrap();
+    FixtureRecorder::new(directory.path(), &head(0, 1, "", 1)).unwrap().finish().unwrap();
     let beside = tempfile::tempdir().unwrap();
     let (file, link) = (beside.path().join("a.csv"), beside.path().join("b.csv.zst"));
     std::fs::write(&file, "precious").unwrap();
     std::os::unix::fs::symlink("nowhere", &link).unwrap();
     for out in [&file, &link] {
-        let error = merge(directory.path(), out, &Options::default()).unwrap_err();
+        let error = merge(directory.path(), out, &MergeOptions::default()).unwrap_err();
         assert!(matches!(&error, MergeError::Exists(path) if path == out), "{error}");
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
     assert_eq!(std::fs::read_link(&link).unwrap().to_str(), Some("nowhere"));
     let out = beside.path().join("c.csv");
-    merge(directory.path(), &out, &Options::default()).unwrap();
+    merge(directory.path(), &out, &MergeOptions::default()).unwrap();
     std::fs::write(beside.path().join("new"), "").unwrap();
     let mode = |name: &str| std::fs::metadata(beside.path().join(name)).unwrap().permissions();
     assert_eq!(mode("c.csv"), mode("new"), "as of any new file");

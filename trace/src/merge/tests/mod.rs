@@ -1,36 +1,35 @@
-//! Recorded programs, merged and read again.
+//! Recorded programs, merged and read back.
 
 mod cases;
 mod model;
 
 use std::path::Path;
 
-use super::{merge, Options};
-use crate::raw::recorder::{head, Recorder};
+use super::{merge, MergeOptions};
+use crate::raw::recorder::{head, FixtureRecorder};
 use crate::raw::Event;
-use crate::{text, Call, Head, Type};
+use crate::{text, Call, Datatype, ProfileHead};
 
-fn types() -> Vec<Type> {
+fn types() -> Vec<Datatype> {
     vec![
-        Type::Named { name: "BYTE".to_owned(), size_bytes: 1, extent_bytes: 1 },
-        Type::Vector { count: 3, block: 2, stride: 4, of: 0 },
-        Type::Hindexed { blocks: vec![2, 1], displacements_bytes: vec![5, -3], of: 0 },
-        Type::Resized { lower_bound_bytes: -4, extent_bytes: 12, of: 2 },
+        Datatype::Named { name: "BYTE".to_owned(), size_bytes: 1, extent_bytes: 1 },
+        Datatype::Vector { count: 3, block: 2, stride: 4, of: 0 },
+        Datatype::Hindexed { blocks: vec![2, 1], displacements_bytes: vec![5, -3], of: 0 },
+        Datatype::Resized { lower_bound_bytes: -4, extent_bytes: 12, of: 2 },
     ]
 }
 
-/// Records, merges, reads.
 fn merged(
     programs: &[Vec<Call>],
     comms: &[Vec<u32>],
     change: impl Fn(&Path),
-    options: &Options,
-) -> (Head, Vec<Vec<Call>>, Vec<String>) {
+    options: &MergeOptions,
+) -> (ProfileHead, Vec<Vec<Call>>, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let last_ns = programs.iter().flatten().map(|call| call.end_ns).max().unwrap_or(1);
     for (rank, calls) in (0..).zip(programs) {
         let mut recorder =
-            Recorder::new(directory.path(), &head(rank, programs.len() as u32, "Open MPI v5", last_ns)).unwrap();
+            FixtureRecorder::new(directory.path(), &head(rank, programs.len() as u32, "Open MPI v5", last_ns)).unwrap();
         for (id, datatype) in (0..).zip(types()) {
             recorder.event(&Event::Type { id, datatype }).unwrap();
         }
@@ -46,7 +45,7 @@ fn merged(
     let out = directory.path().join("all.csv");
     let report = merge(directory.path(), &out, options).unwrap();
     let mut ranks = vec![Vec::new(); programs.len()];
-    let (head, calls) = text::all_ranks(&out).unwrap();
+    let (head, calls) = text::read_all_ranks(&out).unwrap();
     for call in calls {
         let (rank, call) = call.unwrap();
         ranks[rank as usize].push(call);

@@ -1,22 +1,21 @@
-//! Order and origin of random programs against a slow model that compares every call with every other, byte by byte.
+//! Order and origin in random programs, compared with a slow model that compares all pairs of calls byte by byte.
 use std::collections::HashMap;
 
 use proptest::prelude::*;
 
 use super::{merged, types};
-use crate::merge::Options;
-use crate::{After, Amode, Call, Completion, Content, Function, Layouts};
+use crate::merge::MergeOptions;
+use crate::{Amode, Call, CallId, Completion, DataOrigin, Function, TypeLayouts};
 
 const RANKS: u32 = 3;
 
-/// What a rank does next.
 #[derive(Clone, Debug)]
-enum Op {
+enum ModelOperation {
     Access { writes: bool, blocking: bool, offset: i64, count: i64, memory: u32, short: u64 },
     Wait,
 }
 
-fn op() -> impl Strategy<Value = (usize, Op, u64, u64)> {
+fn op() -> impl Strategy<Value = (usize, ModelOperation, u64, u64)> {
     let access = (
         any::<bool>(),
         prop::bool::weighted(0.7),
@@ -25,7 +24,7 @@ fn op() -> impl Strategy<Value = (usize, Op, u64, u64)> {
         0..4_u32,
         prop_oneof![3 => Just(0_u64), 1 => 0..5_u64],
     );
-    let access = access.prop_map(|(writes, blocking, offset, count, memory, short)| Op::Access {
+    let access = access.prop_map(|(writes, blocking, offset, count, memory, short)| ModelOperation::Access {
         writes,
         blocking,
         offset,
@@ -33,7 +32,7 @@ fn op() -> impl Strategy<Value = (usize, Op, u64, u64)> {
         memory,
         short,
     });
-    (0..RANKS as usize, prop_oneof![4 => access, 1 => Just(Op::Wait)], 0_u64..30, 0_u64..30)
+    (0..RANKS as usize, prop_oneof![4 => access, 1 => Just(ModelOperation::Wait)], 0_u64..30, 0_u64..30)
 }
 
 fn at(time: &mut u64, gap: u64, duration: u64, function: Function) -> Call {
@@ -44,34 +43,34 @@ fn at(time: &mut u64, gap: u64, duration: u64, function: Function) -> Call {
     call
 }
 
-/// The calls of one rank and the access behind each of them.
+/// Calls of one rank with their accesses.
 #[derive(Default)]
-struct Program {
+struct ModelProgram {
     calls: Vec<Call>,
-    accesses: Vec<Access>,
+    accesses: Vec<ModelAccess>,
     time: u64,
     pending: Vec<usize>,
     view: (i64, u32),
 }
 
-/// An access in the model. Places of single bytes, in the order of the data.
+/// Access in the model; offsets of single bytes, in the order of the data.
 #[derive(Clone, Debug)]
-struct Access {
+struct ModelAccess {
     rank: u32,
     writes: bool,
     begin_ns: u64,
     /// Begin and end of the call that ended it.
-    ended: Option<(u64, u64)>,
-    concerned: Vec<i64>,
-    moved: Vec<i64>,
+    end_call: Option<(u64, u64)>,
+    requested_bytes: Vec<i64>,
+    moved_bytes: Vec<i64>,
     memory: Vec<i64>,
 }
 
-fn bytes(layouts: &Layouts, of: u32, first: u64, bytes: u64, base: i64) -> Vec<i64> {
-    layouts.walk(of, first, bytes, base).flat_map(|e| e.at..e.at + e.bytes as i64).collect()
+fn bytes(layouts: &TypeLayouts, of: u32, first: u64, bytes: u64, base: i64) -> Vec<i64> {
+    layouts.byte_ranges(of, first, bytes, base).flat_map(|e| e.at..e.at + e.bytes as i64).collect()
 }
 
-impl Program {
+impl ModelProgram {
     fn open(&mut self, rank: u32, gap: u64, size: i64, view: (i64, u32)) {
         self.time = 100;
         let mut open = at(&mut self.time, gap, 7, Function::Open);
@@ -84,9 +83,9 @@ impl Program {
         self.view = view;
     }
 
-    fn step(&mut self, rank: u32, layouts: &Layouts, op: &Op, gap: u64, duration: u64) {
+    fn step(&mut self, rank: u32, layouts: &TypeLayouts, op: &ModelOperation, gap: u64, duration: u64) {
         match op {
-            Op::Access { writes, blocking, offset, count, memory, short } => {
+            ModelOperation::Access { writes, blocking, offset, count, memory, short } => {
                 let function = match (writes, blocking) {
                     (true, true) => Function::WriteAt,
                     (true, false) => Function::IwriteAt,
@@ -98,13 +97,13 @@ impl Program {
                 let asked = *count as u64 * layouts.size(*memory);
                 let moved = if *writes { asked } else { asked.saturating_sub(*short) };
                 let all = bytes(layouts, self.view.1, *offset as u64, asked, self.view.0);
-                let access = Access {
+                let access = ModelAccess {
                     rank,
                     writes: *writes,
                     begin_ns: call.begin_ns,
-                    ended: blocking.then_some((call.begin_ns, call.end_ns)),
-                    moved: all[..moved as usize].to_vec(),
-                    concerned: all,
+                    end_call: blocking.then_some((call.begin_ns, call.end_ns)),
+                    moved_bytes: all[..moved as usize].to_vec(),
+                    requested_bytes: all,
                     memory: bytes(layouts, *memory, 0, asked, 0),
                 };
                 if *blocking {
@@ -116,34 +115,42 @@ impl Program {
                 self.accesses.push(access);
                 self.calls.push(call);
             }
-            Op::Wait if !self.pending.is_empty() => {
+            ModelOperation::Wait if !self.pending.is_empty() => {
                 let index = self.pending.remove(0);
                 let mut call = at(&mut self.time, gap, duration, Function::Wait);
                 call.handle = None;
                 call.requests = vec![index as u64];
                 let access = &mut self.accesses[index];
-                access.ended = Some((call.begin_ns, call.end_ns));
-                call.completions =
-                    vec![Completion { request: index as u64, bytes: Some(access.moved.len() as u64), error: None }];
+                access.end_call = Some((call.begin_ns, call.end_ns));
+                call.completions = vec![Completion {
+                    request: index as u64,
+                    bytes: Some(access.moved_bytes.len() as u64),
+                    error: None,
+                }];
                 self.calls.push(call);
             }
-            Op::Wait => {}
+            ModelOperation::Wait => {}
         }
     }
 }
 
-/// What one byte is to a read, by all writes in the order of their begin.
-fn content(read: &Access, place: i64, writes: &[&Access], base_bytes: i64) -> Content {
-    let end_ns = read.ended.unwrap().1;
-    // Writer, until when; None: one of several.
-    let mut state: Option<(Option<(&Access, i64)>, u64)> = None;
-    let until = |access: &Access, now: u64| {
-        access.ended.map_or(u64::MAX, |(call, end)| if call != access.begin_ns && end >= now { u64::MAX } else { end })
+/// Origin of one byte of a read, from all writes in the order of their begin.
+fn content(read: &ModelAccess, place: i64, writes: &[&ModelAccess], base_bytes: i64) -> DataOrigin {
+    let end_ns = read.end_call.unwrap().1;
+    // Writer and its end; None if there are several.
+    let mut state: Option<(Option<(&ModelAccess, i64)>, u64)> = None;
+    let until = |access: &ModelAccess, now: u64| {
+        access
+            .end_call
+            .map_or(u64::MAX, |(call, end)| if call != access.begin_ns && end >= now { u64::MAX } else { end })
     };
     for write in writes.iter().filter(|write| write.begin_ns <= end_ns) {
-        let Some(index) = write.concerned.iter().position(|at| *at == place) else { continue };
-        let own =
-            if write.ended.is_some_and(|(call, _)| call == write.begin_ns) { write.ended.unwrap().1 } else { u64::MAX };
+        let Some(index) = write.requested_bytes.iter().position(|at| *at == place) else { continue };
+        let own = if write.end_call.is_some_and(|(call, _)| call == write.begin_ns) {
+            write.end_call.unwrap().1
+        } else {
+            u64::MAX
+        };
         state = Some(match state {
             Some((known, old)) => {
                 let old = known.map_or(old, |(writer, _)| until(writer, write.begin_ns));
@@ -157,12 +164,12 @@ fn content(read: &Access, place: i64, writes: &[&Access], base_bytes: i64) -> Co
         });
     }
     match state {
-        None if place < base_bytes => Content::File,
-        None => Content::Hole,
-        Some((Some((write, memory)), _)) if write.ended.is_some_and(|(_, end)| end < read.begin_ns) => {
-            Content::Call { rank: write.rank, begin_ns: write.begin_ns, memory }
+        None if place < base_bytes => DataOrigin::File,
+        None => DataOrigin::Hole,
+        Some((Some((write, memory)), _)) if write.end_call.is_some_and(|(_, end)| end < read.begin_ns) => {
+            DataOrigin::Call { rank: write.rank, begin_ns: write.begin_ns, memory }
         }
-        Some(_) => Content::Unknown,
+        Some(_) => DataOrigin::Unknown,
     }
 }
 
@@ -170,23 +177,24 @@ fn shared(one: &[i64], other: &[i64]) -> bool {
     one.iter().any(|at| other.contains(at))
 }
 
-/// What a call waits for, before what is implied is left out.
+/// Dependencies of a call, before implied ones are removed.
 fn before(
     rank: u32,
     begin_ns: u64,
-    touches: impl Fn(&Access) -> bool,
-    accesses: &[Access],
+    touches: impl Fn(&ModelAccess) -> bool,
+    accesses: &[ModelAccess],
     whole: &[(u32, u64, u64)],
-) -> Vec<After> {
+) -> Vec<CallId> {
     let mut latest: HashMap<u32, u64> = HashMap::new();
-    let ended = accesses.iter().filter(|a| touches(a)).filter_map(|a| a.ended.map(|(call, end)| (a.rank, call, end)));
+    let ended =
+        accesses.iter().filter(|a| touches(a)).filter_map(|a| a.end_call.map(|(call, end)| (a.rank, call, end)));
     for (peer, call, end) in ended.chain(whole.iter().copied()) {
         if peer != rank && end < begin_ns {
             let known = latest.entry(peer).or_default();
             *known = call.max(*known);
         }
     }
-    let mut all: Vec<After> = latest.into_iter().map(|(rank, begin_ns)| After { rank, begin_ns }).collect();
+    let mut all: Vec<CallId> = latest.into_iter().map(|(rank, begin_ns)| CallId { rank, begin_ns }).collect();
     all.sort_unstable();
     all
 }
@@ -202,14 +210,14 @@ proptest! {
         size in -1_i64..40,
         few in any::<bool>(),
     ) {
-        // With room for few pieces less is known, but nothing false.
-        let options = if few { Options { most_pieces: 8, most_parts: 2 } } else { Options::default() };
-        let layouts = Layouts::new(&types()).unwrap();
-        let mut programs: Vec<Program> = (0..RANKS).map(|_| Program::default()).collect();
+        // With low limits less is known, but nothing wrong.
+        let options = if few { MergeOptions { max_written_ranges: 8, max_history_ranges: 2 } } else { MergeOptions::default() };
+        let layouts = TypeLayouts::new(&types()).unwrap();
+        let mut programs: Vec<ModelProgram> = (0..RANKS).map(|_| ModelProgram::default()).collect();
         for (rank, program) in (0..).zip(&mut programs) {
             program.open(rank, gaps[rank as usize], size.max(0), views[rank as usize]);
         }
-        // The first to open finds the size, the others find a file.
+        // The first to open sees the size, the others an existing file.
         let first = (0..RANKS as usize).min_by_key(|rank| (programs[*rank].calls[0].begin_ns, *rank)).unwrap();
         programs[first].calls[0].number = Some(size);
         for (rank, op, gap, duration) in &ops {
@@ -227,8 +235,8 @@ proptest! {
         prop_assert_eq!(head.files[0].size_bytes, u64::try_from(size).ok());
 
         let zero = raw.iter().map(|calls| calls[0].begin_ns).min().unwrap();
-        let accesses: Vec<Access> = programs.iter().flat_map(|program| program.accesses.clone()).collect();
-        let mut writes: Vec<&Access> = accesses.iter().filter(|access| access.writes).collect();
+        let accesses: Vec<ModelAccess> = programs.iter().flat_map(|program| program.accesses.clone()).collect();
+        let mut writes: Vec<&ModelAccess> = accesses.iter().filter(|access| access.writes).collect();
         writes.sort_by_key(|access| (access.begin_ns, access.rank));
         let whole: Vec<(u32, u64, u64)> = raw.iter().zip(0..).flat_map(|(calls, rank)| {
             let is_whole = |call: &&Call| matches!(call.function, Function::Open | Function::Close);
@@ -242,7 +250,7 @@ proptest! {
                 let own = accesses.iter().find(|access| (access.rank, access.begin_ns) == (rank, call.begin_ns));
                 let mut after = match (own, call.function) {
                     (Some(own), _) => {
-                        let touches = |a: &Access| (a.writes || own.writes) && shared(&a.concerned, &own.concerned);
+                        let touches = |a: &ModelAccess| (a.writes || own.writes) && shared(&a.requested_bytes, &own.requested_bytes);
                         before(rank, call.begin_ns, touches, &accesses, &whole)
                     }
                     (None, Function::Open | Function::Close) => before(rank, call.begin_ns, |_| true, &accesses, &whole),
@@ -259,22 +267,22 @@ proptest! {
                     }
                 } else {
                 after.retain(|after| waited.insert(after.rank, after.begin_ns.max(waited.get(&after.rank).copied().unwrap_or(0))).is_none_or(|old| old < after.begin_ns));
-                let shifted: Vec<After> = after.iter().map(|a| After { begin_ns: a.begin_ns - zero, ..*a }).collect();
+                let shifted: Vec<CallId> = after.iter().map(|a| CallId { begin_ns: a.begin_ns - zero, ..*a }).collect();
                 prop_assert_eq!(&found.after, &shifted, "rank {} {:?}", rank, call);
                 }
 
-                let expected: Vec<Content> = own.filter(|own| !own.writes && own.ended.is_some()).map_or(Vec::new(), |own| {
-                    own.moved.iter().map(|place| content(own, *place, &writes, size)).collect()
+                let expected: Vec<DataOrigin> = own.filter(|own| !own.writes && own.end_call.is_some()).map_or(Vec::new(), |own| {
+                    own.moved_bytes.iter().map(|place| content(own, *place, &writes, size)).collect()
                 });
                 let mut seen = Vec::new();
                 for origin in &found.from {
-                    seen.extend((0..origin.bytes as i64).map(|n| match origin.content {
-                        Content::Call { rank, begin_ns, memory } => Content::Call { rank, begin_ns: begin_ns + zero, memory: memory + n },
+                    seen.extend((0..origin.bytes as i64).map(|n| match origin.origin {
+                        DataOrigin::Call { rank, begin_ns, memory } => DataOrigin::Call { rank, begin_ns: begin_ns + zero, memory: memory + n },
                         other => other,
                     }));
                 }
                 if few {
-                    let unsure = seen.iter().zip(&expected).all(|(seen, expected)| *seen == Content::Unknown || seen == expected);
+                    let unsure = seen.iter().zip(&expected).all(|(seen, expected)| *seen == DataOrigin::Unknown || seen == expected);
                     prop_assert!(unsure && seen.len() == expected.len(), "{:?} {:?} {:?}", call, seen, expected);
                 } else {
                     prop_assert_eq!(seen, expected, "rank {} {:?}", rank, call);

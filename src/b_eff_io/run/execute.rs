@@ -1,0 +1,239 @@
+//! A complete run: all access methods, partitions and types.
+
+use std::path::Path;
+
+use beff_ffi::{Comm, MpiError};
+
+use crate::b_eff_io::config::{BufferPolicy, RepeatPolicy};
+use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::plan::schedule::is_rewritten;
+use crate::b_eff_io::plan::space::PartitionSpace;
+use crate::b_eff_io::plan::two_phase;
+use crate::b_eff_io::records::{IoEnding, JournalLine};
+use crate::b_eff_io::run::context::TypeContext;
+#[cfg(feature = "test-hooks")]
+use crate::b_eff_io::run::fault_injection;
+use crate::b_eff_io::run::first_measurement::TypeDuration;
+use crate::b_eff_io::run::first_writes::try_first_writes;
+use crate::b_eff_io::run::queue_calibration::calibrate_queues;
+use crate::b_eff_io::run::repetitions::{adopt_root_state, run_repetitions};
+use crate::b_eff_io::run::state::{BackendState, RunState};
+use crate::b_eff_io::run::sync_calibration::calibrate;
+use crate::b_eff_io::run::type_run::run_type;
+use crate::frame::records::{AccessMethod, CacheColdRecord, HugePagesRecord, ProbeTime, RunOutcome};
+use crate::frame::run::agree::max_seconds;
+use crate::frame::run::cache_cold;
+use crate::frame::run::clock::Instant;
+use crate::frame::run::evidence::StorageSite;
+use crate::frame::run::huge_pages;
+use crate::frame::run::interference::HostCpus;
+use crate::frame::run::probe::{StorageProbe, MIN_RUN_SECONDS};
+use crate::frame::system::memory::high_water_bytes;
+use beff_stamp::Generation;
+
+/// Executes the schedule. Collective; errors of the storage are recorded, not returned.
+///
+/// # Errors
+/// Only errors of MPI between the ranks.
+pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
+    let (world, plan) = (run.world, run.plan);
+    let split = |p: &PartitionSpace| if p.ranks == world.size() { Ok(None) } else { world.prefix(p.ranks) };
+    let comms = plan.partitions.iter().map(split).collect::<Result<Vec<_>, _>>()?;
+    // Communicator, CPUs and storage of each partition; None on ranks outside it.
+    let mut parts = Vec::new();
+    for (part, comm) in plan.partitions.iter().zip(&comms) {
+        let comm = if part.ranks == world.size() { Some(world) } else { comm.as_ref() };
+        let inside = comm.map(|comm| PartitionContext::survey(comm, run.run_dir.path())).transpose()?;
+        parts.push((part, inside));
+    }
+    let probe = storage_probe(run);
+    probe_storage(run, &probe, ProbeTime::Start)?;
+    let begin = Instant::now();
+    let moves_data = run.backends.iter().any(|backend| backend.moves_data);
+    if moves_data {
+        run.fill_buffer(Generation::First, run.plan.period_bytes);
+    }
+    record_memory_state(run, moves_data)?;
+    run.begin = begin;
+    if let Some((_, Some(inside))) = parts.last() {
+        calibrate(run, inside.comm)?;
+        calibrate_queues(run, inside.comm)?;
+        try_first_writes(run, inside.comm)?;
+        provide_driver_memory(run, inside);
+    }
+    agree_on_stop(run)?;
+    let calibrate_seconds = begin.elapsed().as_secs_f64();
+    for access in AccessMethod::ALL {
+        #[cfg(feature = "test-hooks")]
+        fault_injection::inject_at_rest(run, access);
+        for (part, inside) in &parts {
+            if let (Some(inside), None) = (inside, run.stop) {
+                run_partition(run, access, part, inside)?;
+            }
+            agree_on_stop(run)?;
+        }
+    }
+    if run.config.repeat != RepeatPolicy::Off {
+        run_all_repetitions(run, &parts)?;
+    }
+    let last = std::mem::take(&mut run.unreported);
+    run.observer.measurement_ended(run.stop.is_none(), last);
+    let real_seconds = begin.elapsed().as_secs_f64();
+    if run.stop.is_none() {
+        probe_storage(run, &probe, ProbeTime::End)?;
+    }
+    Ok(IoEnding {
+        outcome: run.stop.unwrap_or(RunOutcome::Complete),
+        real_seconds,
+        full_verify_seconds: run.full_verify_seconds,
+        calibrate_seconds,
+        cleanup_seconds: 0.0,
+        rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
+        rank_memory_planned_bytes: plan.rank_memory.resident_bytes(),
+        rank_memory: run.peak_memory.reduce(world, &plan.rank_memory)?,
+    })
+}
+
+/// Allocates memory that files need in addition to the transfer buffer, once no driver is replaced any more.
+fn provide_driver_memory(run: &RunState<'_>, inside: &PartitionContext<'_>) {
+    let (ranks, hosts) = (inside.comm.size(), inside.site.hosts());
+    let needs = |backend: &&BackendState| {
+        backend.is_run && run.stop.is_none() && two_phase::has_domains(run.config, &backend.name, ranks)
+    };
+    run.backends.iter().filter(needs).for_each(|backend| backend.driver.allocate_buffers(ranks, hosts));
+}
+
+/// Probe of the storage below the run, in the directory of the first backend that writes.
+fn storage_probe(run: &RunState<'_>) -> StorageProbe {
+    let path = match run.backends.iter().find(|backend| backend.moves_data) {
+        None => Err("no backend of the run writes files".to_owned()),
+        Some(_) if run.config.time_seconds < MIN_RUN_SECONDS => {
+            Err(format!("T is below {MIN_RUN_SECONDS:.0} s: two probes would be a large part of it"))
+        }
+        Some(backend) => Ok(run.run_dir.file(&Path::new(&backend.name).join("probe.dat"))),
+    };
+    StorageProbe::new(path)
+}
+
+/// Measures the storage on rank 0 alone, outside every clock and outside the real time.
+fn probe_storage(run: &mut RunState<'_>, probe: &StorageProbe, at: ProbeTime) -> Result<(), MpiError> {
+    if let Some(record) = probe.measure(run.world, at)? {
+        run.observer.record(JournalLine::Probe(record));
+    }
+    Ok(())
+}
+
+/// Records whether the transfer buffer is cache-cold, and its page sizes. `moves_data`: a backend of the run moves data; otherwise the
+/// buffer is empty.
+fn record_memory_state(run: &mut RunState<'_>, moves_data: bool) -> Result<(), MpiError> {
+    let cache_share_bytes = run.plan.cache_share_bytes;
+    let not_looked = |why: &str| CacheColdRecord {
+        cache_share_bytes,
+        unknown_reason: Some(why.into()),
+        ..CacheColdRecord::default()
+    };
+    let record = match run.config.buffers {
+        _ if !moves_data => not_looked("no backend of the run moves data"),
+        // The bytes beyond one period repeat its beginning; only calls that end there use them.
+        BufferPolicy::Cold => cache_cold::measure(
+            run.world,
+            &run.buffer.bytes()[..run.buffer.period_bytes() as usize],
+            cache_share_bytes,
+        )?,
+        BufferPolicy::Reused => not_looked("all calls use one window (--buffers reused)"),
+    };
+    run.observer.record(JournalLine::CacheCold(record));
+    let pages = if moves_data {
+        huge_pages::measure(run.world, &run.buffer)?
+    } else {
+        HugePagesRecord {
+            unknown_reason: Some("no backend of the run moves data".into()),
+            ..HugePagesRecord::default()
+        }
+    };
+    run.observer.record(JournalLine::Pages(pages));
+    Ok(())
+}
+
+struct PartitionContext<'a> {
+    comm: &'a Comm,
+    site: StorageSite,
+    cpus: HostCpus,
+}
+
+impl<'a> PartitionContext<'a> {
+    fn survey(comm: &'a Comm, directory: &Path) -> Result<Self, MpiError> {
+        Ok(Self { comm, site: StorageSite::survey(comm, directory)?, cpus: HostCpus::survey(comm)? })
+    }
+}
+
+fn run_partition(
+    run: &mut RunState<'_>,
+    access: AccessMethod,
+    part: &PartitionSpace,
+    PartitionContext { comm, site, cpus }: &PartitionContext<'_>,
+) -> Result<(), MpiError> {
+    for backend in &mut run.backends {
+        backend.debt_seconds = 0.0;
+    }
+    adopt_root_state(run, comm)?;
+    for &pattern_type in &run.config.types {
+        if access == AccessMethod::Rewrite && !is_rewritten(run.config.full_rewrite, pattern_type) {
+            continue;
+        }
+        if run.stop.is_none() {
+            let begin = Instant::now();
+            run_type(run, TypeContext { access, partition: part, comm, site, cpus, pattern_type, repetition: None })?;
+            let seconds = max_seconds(comm, begin.elapsed().as_secs_f64())?;
+            run.type_durations.push(TypeDuration { ranks: part.ranks, access, pattern_type, seconds });
+        }
+    }
+    Ok(())
+}
+
+fn run_all_repetitions(
+    run: &mut RunState<'_>,
+    parts: &[(&PartitionSpace, Option<PartitionContext<'_>>)],
+) -> Result<(), MpiError> {
+    let mut end_seconds = run.plan.limit_seconds(run.config);
+    if run.config.repeat == RepeatPolicy::Rounds {
+        // Storage that is slower than the schedule must not leave ratios without intervals.
+        end_seconds = end_seconds.max(run.begin.elapsed().as_secs_f64() + run.plan.partition_seconds);
+    }
+    for (number, (part, inside)) in parts.iter().enumerate() {
+        // Rank 0 is in every partition, and only its clock counts.
+        let left = end_seconds - run.begin.elapsed().as_secs_f64();
+        let seconds = left / (parts.len() - number) as f64;
+        if let (Some(PartitionContext { comm, site, cpus }), None) = (inside, run.stop) {
+            let place = TypeContext {
+                access: AccessMethod::Write,
+                partition: part,
+                comm,
+                site,
+                cpus,
+                pattern_type: PatternType::Scatter,
+                repetition: None,
+            };
+            run_repetitions(run, place, number, seconds)?;
+        }
+        agree_on_stop(run)?;
+    }
+    Ok(())
+}
+
+/// Ranks outside a partition wait here without using their cores; then all ranks agree whether the run continues.
+fn agree_on_stop(run: &mut RunState<'_>) -> Result<(), MpiError> {
+    run.world.idle_barrier()?;
+    let mut codes = [match run.stop {
+        None => u64::from(run.interrupt.is_raised()),
+        Some(RunOutcome::Failed) => 2,
+        Some(_) => 1,
+    }];
+    run.world.max_u64(&mut codes)?;
+    run.stop = match codes[0] {
+        0 => None,
+        1 => Some(RunOutcome::Interrupted),
+        _ => Some(RunOutcome::Failed),
+    };
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! What a loop records, and its reduction over the ranks after the clock.
+
+use std::sync::atomic::Ordering;
+
+use beff_backends::{BackendError, Latency, TransferStrategy};
+use beff_ffi::{Comm, MpiError};
+
+use crate::b_eff_io::records::{BatchRecord, StopReason, SubmissionRecord, TimeBreakdown};
+use crate::b_eff_io::run::batching::LoopProgress;
+use crate::frame::run::agree::max_seconds;
+use crate::frame::run::ByteCounter;
+use crate::frame::system::memory::ProcessIo;
+
+/// Decisions whose cost is kept individually. Geometric batches never need more; with a decision after every call later ones are assumed to
+/// cost the same.
+const DECISIONS_KEPT: usize = 4096;
+/// Batches kept individually; later ones are added to the last.
+const BATCHES_KEPT: usize = 4096;
+
+/// Preallocated memory for what a loop records, for the whole run.
+#[derive(Debug)]
+pub struct LoopRecorder {
+    decide_seconds: Vec<f64>,
+    batches: Vec<BatchRecord>,
+    /// Times of this rank's calls in the last round.
+    pub(super) latency: Latency,
+    live: ByteCounter,
+}
+
+impl Default for LoopRecorder {
+    fn default() -> Self {
+        Self {
+            decide_seconds: Vec::with_capacity(DECISIONS_KEPT),
+            batches: Vec::with_capacity(BATCHES_KEPT),
+            latency: Latency::off(),
+            live: ByteCounter::default(),
+        }
+    }
+}
+
+impl LoopRecorder {
+    /// Memory for a run, with or without times of single calls.
+    #[must_use]
+    pub fn new(latency: bool, live: ByteCounter) -> Self {
+        Self { latency: if latency { Latency::on() } else { Latency::off() }, live, ..Self::default() }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.decide_seconds.clear();
+        self.batches.clear();
+        self.latency.clear();
+    }
+
+    pub(super) fn record_decision(&mut self, seconds: f64) {
+        if self.decide_seconds.len() < DECISIONS_KEPT {
+            self.decide_seconds.push(seconds);
+        }
+    }
+
+    /// Counts bytes for the progress display.
+    pub(super) fn add_moved_bytes(&self, bytes: u64) {
+        self.live.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn record_batch(&mut self, calls: u64, seconds: f64) {
+        if self.batches.len() < BATCHES_KEPT {
+            self.batches.push(BatchRecord { calls, seconds });
+        } else if let Some(last) = self.batches.last_mut() {
+            last.calls += calls;
+            last.seconds += seconds;
+        }
+    }
+}
+
+/// Measurement of a loop, equal on all ranks of the communicator except `error`.
+#[derive(Clone, Debug)]
+pub struct LoopMeasurement {
+    /// Calls per rank in this round.
+    pub calls: u64,
+    /// State of the loop over all rounds so far.
+    pub progress: LoopProgress,
+    /// Bytes of all ranks.
+    pub moved_bytes: u64,
+    /// Intervals of the slowest rank.
+    pub intervals: TimeBreakdown,
+    /// Number of decisions.
+    pub decisions: u64,
+    /// Their cost without waiting.
+    pub decision_cost_seconds: f64,
+    /// Time by which waiting for other ranks made the pattern longer than the slowest rank's own time.
+    pub imbalance_seconds: f64,
+    /// Batches.
+    pub batches: Vec<BatchRecord>,
+    /// Reason of the end.
+    pub ended: StopReason,
+    /// Settings in force on this rank.
+    pub in_force: Option<TransferStrategy>,
+    /// Why a rank stopped preallocating and continued without.
+    pub preallocation_error: Option<String>,
+    /// Operations submitted to io_uring, all ranks; None without a queue.
+    pub submissions: Option<SubmissionRecord>,
+    /// This rank's error.
+    pub error: Option<BackendError>,
+    /// Allocations inside the clock, all ranks.
+    pub allocations_in_clock: u64,
+    /// Kernel counters of all ranks; None if unavailable.
+    pub io: Option<ProcessIo>,
+}
+
+impl LoopMeasurement {
+    /// Measurement without any call.
+    pub(super) fn empty(ended: StopReason) -> Self {
+        Self {
+            calls: 0,
+            progress: LoopProgress::default(),
+            moved_bytes: 0,
+            intervals: TimeBreakdown::default(),
+            decisions: 0,
+            decision_cost_seconds: 0.0,
+            imbalance_seconds: 0.0,
+            batches: Vec::new(),
+            ended,
+            in_force: None,
+            preallocation_error: None,
+            submissions: None,
+            error: None,
+            allocations_in_clock: 0,
+            io: None,
+        }
+    }
+
+    /// Adds a later round of the same pattern.
+    pub fn add(&mut self, later: Self) {
+        self.calls += later.calls;
+        self.progress = later.progress;
+        self.moved_bytes += later.moved_bytes;
+        self.intervals.add(&later.intervals);
+        self.decisions += later.decisions;
+        self.decision_cost_seconds += later.decision_cost_seconds;
+        self.imbalance_seconds += later.imbalance_seconds;
+        self.batches.extend(later.batches);
+        self.ended = later.ended;
+        self.preallocation_error = self.preallocation_error.take().or(later.preallocation_error);
+        self.submissions = match (self.submissions, later.submissions) {
+            (Some(a), Some(b)) => Some(SubmissionRecord {
+                registered: a.registered + b.registered,
+                plain: a.plain + b.plain,
+                workers: a.workers.max(b.workers),
+                worker_cpu_seconds: a.worker_cpu_seconds + b.worker_cpu_seconds,
+            }),
+            (a, b) => a.or(b),
+        };
+        self.error = self.error.take().or(later.error);
+        self.allocations_in_clock += later.allocations_in_clock;
+        self.io = self.io.zip(later.io).map(|(a, b)| ProcessIo {
+            read_bytes: a.read_bytes + b.read_bytes,
+            written_bytes: a.written_bytes + b.written_bytes,
+            call_read_bytes: a.call_read_bytes + b.call_read_bytes,
+            call_written_bytes: a.call_written_bytes + b.call_written_bytes,
+        });
+    }
+
+    /// Reduces the numbers over the ranks, after the clock.
+    pub(super) fn reduce(mut self, comm: &Comm, notes: &mut LoopRecorder) -> Result<Self, MpiError> {
+        let is_direct = |direct| u64::from(self.in_force.as_ref().is_some_and(|i| i.direct == Some(direct)));
+        let io = self.io.unwrap_or_default();
+        let [untold, failed] = [self.io.is_none(), self.error.is_some()].map(u64::from);
+        let (moved, allocations) = (self.moved_bytes, self.allocations_in_clock);
+        let [calls_read, calls_written] = [io.call_read_bytes, io.call_written_bytes];
+        let (is_direct, is_buffered) = (is_direct(true), is_direct(false));
+        let mut sums = [
+            moved,
+            allocations,
+            io.read_bytes,
+            io.written_bytes,
+            calls_read,
+            calls_written,
+            untold,
+            failed,
+            is_direct,
+            is_buffered,
+        ];
+        comm.sum_u64(&mut sums)?;
+        let [moved, allocations, read_bytes, written_bytes, call_read_bytes, call_written_bytes, untold, failed, direct, buffered] =
+            sums;
+        (self.moved_bytes, self.allocations_in_clock) = (moved, allocations);
+        self.io = (untold == 0).then_some(ProcessIo { read_bytes, written_bytes, call_read_bytes, call_written_bytes });
+        if failed > 0 {
+            self.ended = StopReason::Error;
+        }
+        if let (Some(mine), true) = (&mut self.in_force, direct > 0 && buffered > 0) {
+            // Unaligned segments can differ between ranks; a partly buffered pattern is not direct.
+            mine.direct = Some(false);
+            mine.strategy = format!("direct on {direct} ranks, buffered on {buffered}; rank 0: {}", mine.strategy);
+        }
+
+        // The recorded intervals are those of the slowest rank, so that they add up to the pattern's time.
+        let i = self.intervals;
+        let total = i.total_seconds();
+        let mut longest = [total, total - i.decide_seconds];
+        comm.max_f64(&mut longest)?;
+        let [longest, own] = longest;
+        self.imbalance_seconds = longest - own;
+        let mut root = [if total >= longest { comm.rank() } else { u64::MAX }];
+        comm.min_u64(&mut root)?;
+        let mut parts = [i.view_seconds, i.preallocate_seconds, i.transfer_seconds, i.decide_seconds, i.sync_seconds];
+        comm.bcast_f64(&mut parts, root[0])?;
+        self.intervals = TimeBreakdown {
+            view_seconds: parts[0],
+            preallocate_seconds: parts[1],
+            transfer_seconds: parts[2],
+            decide_seconds: parts[3],
+            sync_seconds: parts[4],
+        };
+
+        self.progress.elapsed_seconds += self.intervals.total_seconds();
+        self.progress.last_seconds = max_seconds(comm, self.progress.last_seconds)?;
+
+        // The last rank to arrive at a decision does not wait: its time is the cost of the decision.
+        comm.min_f64(&mut notes.decide_seconds)?;
+        let kept: f64 = notes.decide_seconds.iter().sum();
+        self.decision_cost_seconds = kept * (self.decisions as f64 / notes.decide_seconds.len().max(1) as f64);
+        // Only the last batch can differ between the ranks: it may have had no decision after it.
+        if let Some(last) = notes.batches.last_mut() {
+            last.seconds = max_seconds(comm, last.seconds)?;
+        }
+        self.batches = notes.batches.clone();
+        Ok(self)
+    }
+}

@@ -1,0 +1,169 @@
+//! Parameters of a pattern before the clock: its calls, time and hints.
+
+use crate::b_eff_io::plan::hints;
+use crate::b_eff_io::plan::patterns::PatternSpec;
+use crate::b_eff_io::plan::repetitions::share_of;
+use crate::b_eff_io::plan::schedule::{budget_seconds, pattern_seconds, repeats_counts, time_limit};
+use crate::b_eff_io::run::batching::{CallsEnd, LoopLimits};
+use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext, TypeRepetition};
+use crate::b_eff_io::run::files::WrittenPattern;
+use crate::b_eff_io::run::state::RunState;
+use crate::b_eff_io::run::sync_calibration;
+use crate::frame::records::AccessMethod;
+use beff_stamp::Generation;
+
+/// Parameters of a pattern before the clock.
+pub(super) struct PatternPlan {
+    pub(super) written: WrittenPattern,
+    pub(super) max_calls: u64,
+    pub(super) calls_end: CallsEnd,
+    pub(super) scheduled_seconds: f64,
+    pub(super) budget_seconds: f64,
+    pub(super) hints: Vec<(String, String)>,
+    /// Time limit of a repetition.
+    pub(super) guard_seconds: Option<f64>,
+}
+
+pub(super) fn plan_pattern(
+    run: &RunState<'_>,
+    place: TypeContext<'_>,
+    open: &OpenTypeFile,
+    index: usize,
+    spec: &PatternSpec,
+) -> PatternPlan {
+    let TypeContext { access, partition: part, pattern_type, .. } = place;
+    let config = run.config;
+    let mut guard_seconds = None;
+    let (written, max_calls, calls_end) = if let Some(type_repetition) = place.repetition {
+        let (written, calls, guard) = plan_repetition(run, place, open, index, spec, type_repetition);
+        guard_seconds = Some(guard);
+        (written, calls, CallsEnd::Count)
+    } else if access == AccessMethod::Write {
+        let spec = open.segment.as_ref().map_or(*spec, |s| s.spec(spec));
+        let space = part.max_calls[usize::from(spec.number)];
+        let (calls, end) = match &open.segment {
+            Some(s) => (s.calls[index], if s.by_space[index] { CallsEnd::Space } else { CallsEnd::Count }),
+            None if spec.time_units == 0 => (1, CallsEnd::Count),
+            None => (space.min(addressable_calls(&spec, open.next_stream_bytes, part.ranks)), CallsEnd::Space),
+        };
+        (WrittenPattern::empty(spec, open.next_stream_bytes, Generation::First), calls, end)
+    } else {
+        let written = run.files[open.file].written[index].clone();
+        let calls = written.calls;
+        (written, calls, CallsEnd::Count)
+    };
+    let scheduled_seconds =
+        pattern_seconds(config.release, config.full_rewrite, run.plan.partition_seconds, spec, access);
+    let debt = run.backends[open.backend].debt_seconds;
+    PatternPlan {
+        hints: hints::for_pattern(&config.hints, part.ranks, access, pattern_type, &written.spec, part.m_part_bytes),
+        written,
+        max_calls,
+        calls_end,
+        scheduled_seconds,
+        budget_seconds: budget_seconds(config.release, scheduled_seconds, debt),
+        guard_seconds,
+    }
+}
+
+/// A repetition that takes this many times the first measurement is cut, and its rate is that of the completed calls.
+const REPETITION_GUARD: f64 = 2.0;
+/// Minimum time before it is cut.
+const MIN_GUARD_SECONDS: f64 = 0.1;
+
+/// Parameters of a repetition: the calls of the first measurement, whatever ended that, or a share of them.
+fn plan_repetition(
+    run: &RunState<'_>,
+    place: TypeContext<'_>,
+    open: &OpenTypeFile,
+    index: usize,
+    spec: &PatternSpec,
+    type_repetition: TypeRepetition,
+) -> (WrittenPattern, u64, f64) {
+    let file = &run.files[open.file];
+    let passed = run.first_measurement(open.backend, place.partition.ranks, place.access, spec.number);
+    let (calls, seconds) = passed.map_or((0, 0.0), |passed| (passed.calls, passed.seconds));
+    let calls = if type_repetition.remaining_seconds > 0.0 { share_of(calls, type_repetition.share) } else { 0 };
+    let guard = (REPETITION_GUARD * seconds * type_repetition.share)
+        .max(MIN_GUARD_SECONDS)
+        .min(type_repetition.remaining_seconds);
+    if place.access == AccessMethod::Write {
+        let planned = &file.previous[index];
+        (
+            WrittenPattern::empty(planned.spec, planned.stream_bytes, Generation::Later(type_repetition.generation)),
+            calls,
+            guard,
+        )
+    } else {
+        let written = file.written[index].clone();
+        let calls = calls.min(written.calls);
+        (written, calls, guard)
+    }
+}
+
+/// Calls up to the largest file offset, for a first write without a space limit (the null backend).
+fn addressable_calls(spec: &PatternSpec, stream_bytes: u64, ranks: u64) -> u64 {
+    let available_bytes = (i64::MAX as u64 / ranks).saturating_sub(stream_bytes);
+    available_bytes / spec.call_bytes.max(1)
+}
+
+pub(super) fn loop_limits(
+    run: &RunState<'_>,
+    place: TypeContext<'_>,
+    open: &OpenTypeFile,
+    p: &PatternPlan,
+) -> LoopLimits {
+    let config = run.config;
+    let as_2_1 = repeats_counts(config.release);
+    if let Some(seconds) = p.guard_seconds {
+        return LoopLimits {
+            max_calls: p.max_calls,
+            calls_end: p.calls_end,
+            time_seconds: Some(seconds),
+            pattern_seconds: Some(seconds),
+            rounds: 1,
+            time_is_guard: true,
+            sync: None,
+            expected_call_seconds: expected_call_seconds(run, place, open, p),
+            call_bytes_all_ranks: p.written.spec.call_bytes * place.partition.ranks,
+            termination: config.termination,
+        };
+    }
+    let time = time_limit(config.release, place.access, &p.written.spec, p.scheduled_seconds, p.budget_seconds);
+    LoopLimits {
+        max_calls: p.max_calls,
+        calls_end: p.calls_end,
+        time_seconds: time.map(|limit| limit.seconds),
+        pattern_seconds: time.map(|limit| limit.seconds),
+        rounds: 1,
+        time_is_guard: time.is_some_and(|limit| limit.is_guard),
+        sync: (place.access != AccessMethod::Read && !as_2_1).then_some(run.backends[open.backend].sync),
+        expected_call_seconds: expected_call_seconds(run, place, open, p),
+        call_bytes_all_ranks: p.written.spec.call_bytes * place.partition.ranks,
+        termination: config.termination,
+    }
+}
+
+/// Time of a call in the previous measurement. Before a first write only the calibration is available, which applies to large calls alone.
+fn expected_call_seconds(
+    run: &RunState<'_>,
+    place: TypeContext<'_>,
+    open: &OpenTypeFile,
+    p: &PatternPlan,
+) -> Option<f64> {
+    let spec = &p.written.spec;
+    let passed = |access| run.first_measurement(open.backend, place.partition.ranks, access, spec.number);
+    let passed = match (place.access, place.repetition) {
+        (access, Some(_)) => passed(access),
+        (AccessMethod::Read, None) => passed(AccessMethod::Rewrite).or_else(|| passed(AccessMethod::Write)),
+        (AccessMethod::Rewrite, None) => passed(AccessMethod::Write),
+        (AccessMethod::Write, None) => None,
+    };
+    let first_call_seconds =
+        passed.filter(|passed| passed.calls > 0).map(|passed| passed.calls_seconds / passed.calls as f64);
+    first_call_seconds.or_else(|| {
+        let rate = run.backends[open.backend].calibrated_bytes_per_second?;
+        let bytes = spec.call_bytes * place.partition.ranks;
+        (spec.chunk_bytes >= sync_calibration::CALL_BYTES).then_some(bytes as f64 / rate)
+    })
+}

@@ -1,0 +1,327 @@
+//! Complete replay: content and needs of the profile, then one repetition after the other, alternating between backends.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use beff_backends::{driver, DriverOptions};
+use beff_ffi::{Comm, MpiError};
+use beff_trace::layout::TypeLayouts;
+use beff_trace::ProfileHead;
+
+use super::call_csv::CallCsvWriter;
+use super::collective_check::CollectiveCheck;
+use super::hints;
+use super::repetition::{RepetitionJob, RepetitionOutcome, ReplayBackend};
+use super::scan::{self, RankScan, ReplaySupport, ScanTotals};
+use super::{order, preparation, ReplayAbort, ReplayContext};
+use crate::frame::fault_injection;
+use crate::frame::records::{ErrorRecord, RunOutcome};
+use crate::frame::run::availability::{self, SkippedBackend};
+use crate::frame::run::interference::HostCpus;
+use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::{agree, ProgressReport, RunObserver};
+use crate::frame::system::memory::high_water_bytes;
+use crate::replay::config::{Detail, ReplayConfig};
+use crate::replay::plan::collective_counts::{collective_limits, OpeningId};
+use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayEnding, ReplayLine};
+
+/// Support of programs by the backends of a configuration, in its order.
+#[must_use]
+pub fn replay_support(backends: &[String]) -> Vec<ReplaySupport> {
+    let rows = backends.iter().filter_map(|name| driver(name));
+    let refusal = |row: &beff_backends::DriverRow| {
+        let by_offsets = !row.has_hints;
+        row.replay.map(|replay| ReplaySupport { unsupported: replay.unsupported_reason, by_offsets })
+    };
+    rows.filter_map(refusal).collect()
+}
+
+/// Inputs of a scan.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanInput<'a> {
+    /// The profile.
+    pub profile: &'a Path,
+    /// The profile without its calls.
+    pub head: &'a ProfileHead,
+    /// Its datatypes.
+    pub layouts: &'a TypeLayouts,
+    /// Support by the backends.
+    pub support: &'a [ReplaySupport],
+    /// Size of cache-cold memory, for accesses whose buffer was not just used.
+    pub cold_bytes: u64,
+    /// Data is compared.
+    pub verify: bool,
+}
+
+impl ScanInput<'_> {
+    /// Scans one rank up to `limits`.
+    ///
+    /// # Errors
+    /// An error in the profile, in words.
+    pub fn rank(&self, rank: u32, limits: &[(OpeningId, u64)]) -> Result<RankScan, String> {
+        scan::scan_rank(self.profile, rank, self.layouts, self.support, limits, (self.cold_bytes, self.verify))
+    }
+
+    fn matching(&self) -> CollectiveCheck<'_> {
+        let Self { profile, head, layouts, support: refusals, .. } = *self;
+        CollectiveCheck { profile, head, layouts, refusals }
+    }
+
+    /// Scans all ranks, one after the other, up to the last matching collective calls.
+    ///
+    /// # Errors
+    /// An error in the profile, in words.
+    pub fn scan_all(&self) -> Result<Vec<RankScan>, String> {
+        let mut known = Vec::new();
+        loop {
+            let ranks = 0..self.head.processes.len() as u32;
+            let scans = ranks.map(|rank| self.rank(rank, &known)).collect::<Result<Vec<_>, _>>()?;
+            let meetings: Vec<_> = scans.iter().map(|scan| scan.totals.meetings.clone()).collect();
+            let more = new_limits(&known, collective_limits(&meetings, &self.head.comms));
+            if more.is_empty() {
+                self.matching().check_all(&scans)?;
+                return Ok(scans);
+            }
+            known.extend(more);
+        }
+    }
+
+    /// Scans this rank up to the last matching collective calls, and exchanges the order between the ranks. Collective.
+    ///
+    /// # Errors
+    /// Outer: MPI between the ranks. Inner: rank and message, equal on all ranks.
+    pub fn scan_collectively(&self, comm: &Comm) -> Result<Result<RankScan, (u64, String)>, MpiError> {
+        let mut known = Vec::new();
+        let mut scan = loop {
+            let scan = match agree::all_or_first_error(comm, self.rank(comm.rank() as u32, &known))? {
+                Ok(scan) => scan,
+                Err(error) => return Ok(Err(error)),
+            };
+            let all = agree::gather(comm, &scan.totals.meetings)?;
+            let found = if comm.is_root() { collective_limits(&all, &self.head.comms) } else { Vec::new() };
+            let bytes = comm.bcast_bytes(serde_json::to_vec(&found).unwrap_or_default(), 0)?;
+            let more = new_limits(&known, serde_json::from_slice(&bytes).unwrap_or_default());
+            if more.is_empty() {
+                break scan;
+            }
+            known.extend(more);
+        };
+        if let Err(error) = self.matching().check_collectively(comm, &scan)? {
+            return Ok(Err(error));
+        }
+        let ready = preparation::exchange_preparations(comm, self.profile, self.layouts, &self.head.comms, &scan)?;
+        let (ready, awaited) = match ready {
+            Ok(ready) => ready,
+            Err(error) => return Ok(Err(error)),
+        };
+        scan.preparation_schedule = ready;
+        scan.calls_awaited_by_others = order::exchange_awaited_calls(comm, &scan.awaited_calls)?;
+        scan.calls_awaited_by_others.extend(awaited);
+        scan.calls_awaited_by_others.sort_unstable();
+        scan.calls_awaited_by_others.dedup();
+        let missing = agree::all_or_first_error(comm, scan::unissued_calls(self.profile, comm.rank() as u32, &scan))?;
+        let missing = match missing {
+            Ok(missing) => missing,
+            Err(error) => return Ok(Err(error)),
+        };
+        let lost = order::find_lost_calls(comm, &missing)?;
+        let own = scan.awaited_calls.iter().filter(|after| lost.contains(after)).count() as u64;
+        (scan.totals.orderings, scan.totals.orderings_lost) = (scan.awaited_calls.len() as u64 - own, own);
+        scan.lost_calls = lost;
+        Ok(Ok(scan))
+    }
+}
+
+fn new_limits(known: &[(OpeningId, u64)], found: Vec<(OpeningId, u64)>) -> Vec<(OpeningId, u64)> {
+    found.into_iter().filter(|limit| !known.contains(limit)).collect()
+}
+
+/// Inputs of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecutionContext<'a> {
+    /// Communicator of the recorded ranks.
+    pub comm: &'a Comm,
+    /// The configuration.
+    pub config: &'a ReplayConfig,
+    /// The profile.
+    pub head: &'a ProfileHead,
+    /// Its datatypes.
+    pub layouts: &'a TypeLayouts,
+    /// Scan of this rank.
+    pub scan: &'a RankScan,
+    /// Combined totals, because the memory layout is equal on all ranks.
+    pub combined_totals: &'a ScanTotals,
+    /// Size of cache-cold memory, for accesses whose buffer was not just used.
+    pub cold_bytes: u64,
+    /// Directory of the files.
+    pub run_dir: &'a RunDir,
+    /// Unavailable backends.
+    pub not_run: &'a [SkippedBackend],
+    /// Type of its file system.
+    pub fs_type: &'a str,
+    /// Recorded time from the first call to the end of the last one.
+    pub span: Duration,
+    /// Signals.
+    pub interrupt: &'a Interrupt,
+    /// Prints a message of any rank during the run.
+    pub print: fn(&str),
+    /// Ends this process, and with it all ranks, while its main thread is in a call.
+    pub terminate: fn(&ReplayAbort, &RunDir),
+}
+
+/// Replays everything. Collective over the recorded ranks.
+///
+/// # Errors
+/// Errors that leave ranks waiting for each other.
+pub fn execute(
+    means: &ExecutionContext<'_>,
+    observer: &mut dyn RunObserver<ReplayLine>,
+) -> Result<ReplayEnding, ReplayAbort> {
+    let begin = Instant::now();
+    let (comm, config) = (means.comm, means.config);
+    let context = replay_context(means)?;
+    let cpus = HostCpus::survey(comm)?;
+    let mut ending = ReplayEnding { outcome: RunOutcome::Complete, ..ReplayEnding::default() };
+    let Some(mut details) = create_call_logs(means, observer)? else {
+        ending.outcome = RunOutcome::Failed;
+        return Ok(ending);
+    };
+    let placed = (means.run_dir, means.not_run);
+    if let Some(warning) = hints::unapplied_hints_warning(comm, config, placed, |name| driver_options(config, name))? {
+        observer.record(ReplayLine::Warning(warning));
+    }
+    let repetitions = (1..=config.repeat).flat_map(|n| config.backends.iter().map(move |name| (n, name)));
+    let all = config.repeat * config.backends.len() as u64;
+    for (done, (number, name)) in repetitions.enumerate() {
+        if agree::any_rank(comm, means.interrupt.is_raised())? {
+            ending.outcome = RunOutcome::Interrupted;
+            break;
+        }
+        let Some(way) = replay_backend(name) else { continue };
+        if let Some(reason) = availability::skip_reason(means.not_run, name) {
+            let ended = RepetitionStatus::NotRun(reason.to_owned());
+            let record = ProfileRepetition { ended, ..ProfileRepetition::empty(name, number) };
+            observer.record(ReplayLine::Repetition(Box::new(record)));
+            continue;
+        }
+        observer.progress(&progress_report(means, format!("{name}, repetition {number}"), [done as u64, all]));
+        let job = RepetitionJob {
+            context: &context,
+            comm,
+            cpus: &cpus,
+            backend: way,
+            number,
+            fs_type: means.fs_type,
+            span: means.span,
+            options: driver_options(config, name),
+            landing_bytes: means.scan.landing_bytes()[1],
+        };
+        let outcome = job.run(details.as_mut())?;
+        let goes_on = record_outcome(outcome, observer, &mut ending);
+        let is_last = done as u64 + config.backends.len() as u64 >= all;
+        if comm.is_root() && !(config.keep_files && is_last) {
+            // A failure to remove files is reported with the run directory.
+            let _ = means.run_dir.empty(name);
+        }
+        comm.barrier()?;
+        if !goes_on {
+            break;
+        }
+    }
+    ending.real_seconds = agree::max_seconds(comm, begin.elapsed().as_secs_f64())?;
+    ending.rank_memory_high_water_bytes = high_water_bytes().unwrap_or(0);
+    Ok(ending)
+}
+
+fn replay_context<'a>(means: &ExecutionContext<'a>) -> Result<ReplayContext<'a>, ReplayAbort> {
+    let sources = means.combined_totals.sources(means.config.seed, means.cold_bytes);
+    Ok(ReplayContext {
+        config: means.config,
+        head: means.head,
+        layouts: means.layouts,
+        profile: &means.config.profile,
+        scan: means.scan,
+        sieving_gaps: &means.combined_totals.gaps,
+        sources: sources.ok_or_else(|| ReplayAbort::Calls("the size of the memory overflows".into()))?,
+        cold_bytes: means.cold_bytes,
+        run_dir: means.run_dir,
+        interrupt: means.interrupt,
+        print: means.print,
+        terminate: means.terminate,
+    })
+}
+
+/// Creates the files of single calls, if requested. None if a rank failed, which is recorded.
+fn create_call_logs(
+    means: &ExecutionContext<'_>,
+    observer: &mut dyn RunObserver<ReplayLine>,
+) -> Result<Option<Option<CallCsvWriter>>, MpiError> {
+    let (comm, config) = (means.comm, means.config);
+    let details = match (config.detail, &config.out) {
+        (Detail::Request, Some(prefix)) => fault_injection::injected_failure("files of calls", comm.rank())
+            .and_then(|()| CallCsvWriter::create(prefix, comm.rank() as u32).map(Some)),
+        _ => Ok(None),
+    };
+    let (rank, message) = match agree::all_or_first_error(comm, details)? {
+        Ok(details) => return Ok(Some(details)),
+        Err(error) => error,
+    };
+    let next_step = "choose another --out that all ranks can write to";
+    observer.record(ReplayLine::Error(ErrorRecord::of_rank(rank, "opening files of calls", message, next_step)));
+    Ok(None)
+}
+
+/// Progress before a repetition, after `done` of `all`.
+fn progress_report(means: &ExecutionContext<'_>, pass: String, [done, all]: [u64; 2]) -> ProgressReport {
+    let seconds = means.span.as_secs_f64();
+    ProgressReport {
+        what: pass.clone(),
+        done_seconds: seconds * done as f64,
+        all_seconds: seconds * all as f64,
+        stage: pass,
+        next_seconds: seconds,
+        ranks: means.comm.size(),
+        transferred: Vec::new(),
+    }
+}
+
+/// Driver options of a backend.
+#[must_use]
+pub fn driver_options(config: &ReplayConfig, name: &str) -> DriverOptions {
+    DriverOptions { direct: config.direct.of(name).into(), ..DriverOptions::default() }
+}
+
+fn replay_backend(name: &str) -> Option<ReplayBackend<'_>> {
+    let row = driver(name)?;
+    let replay = row.replay?;
+    let refusal = ReplaySupport { unsupported: replay.unsupported_reason, by_offsets: !row.has_hints };
+    Some(ReplayBackend { name, replay, refusal, stores: row.uses_space })
+}
+
+/// Records an outcome. False if the run ends with it.
+fn record_outcome(
+    outcome: RepetitionOutcome,
+    observer: &mut dyn RunObserver<ReplayLine>,
+    ending: &mut ReplayEnding,
+) -> bool {
+    let RepetitionOutcome { record, classes, processes, corruption, error, .. } = outcome;
+    ending.prefill_seconds += outcome.prefill_seconds;
+    ending.prepare_seconds += outcome.prepare_seconds;
+    ending.verify_seconds += outcome.verify_seconds;
+    match record.ended {
+        RepetitionStatus::Interrupted => ending.outcome = RunOutcome::Interrupted,
+        RepetitionStatus::Error(_) => ending.outcome = RunOutcome::Failed,
+        RepetitionStatus::Complete | RepetitionStatus::NotRun(_) => {}
+    }
+    let goes_on = record.ended == RepetitionStatus::Complete && error.is_none();
+    if error.is_some() {
+        ending.outcome = RunOutcome::Failed;
+    }
+    observer.record(ReplayLine::Repetition(Box::new(record)));
+    classes.into_iter().for_each(|record| observer.record(ReplayLine::Class(record)));
+    processes.into_iter().for_each(|record| observer.record(ReplayLine::Process(record)));
+    corruption.into_iter().for_each(|found| observer.record(ReplayLine::Corruption(found)));
+    error.into_iter().for_each(|error| observer.record(ReplayLine::Error(error)));
+    goes_on
+}

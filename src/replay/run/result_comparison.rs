@@ -1,0 +1,158 @@
+//! Comparison of the result of a call with the recorded one.
+
+use std::collections::BTreeMap;
+
+use beff_backends::StepOutcome;
+use beff_trace::{Call, Completion, ErrorClass, Function};
+use serde::{Deserialize, Serialize};
+
+use crate::replay::records::ResultDifference;
+
+/// Differences of one rank by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ResultComparison {
+    pub calls: u64,
+    pub as_recorded: u64,
+    pub differences: Vec<ResultDifference>,
+}
+
+impl ResultComparison {
+    /// Compares a call; true if as recorded.
+    pub fn compare_call(&mut self, rank: u32, call: &Call, outcome: &StepOutcome) -> bool {
+        self.calls += 1;
+        let Some((kind, recorded, replayed)) = difference(call, outcome) else {
+            self.as_recorded += 1;
+            return true;
+        };
+        if let Some(known) = self.differences.iter_mut().find(|d| d.kind == kind) {
+            known.calls += 1;
+            return false;
+        }
+        self.differences.push(ResultDifference {
+            kind: kind.to_owned(),
+            calls: 1,
+            rank,
+            begin_ns: call.begin_ns,
+            function: call.function.name().to_owned(),
+            recorded,
+            replayed,
+        });
+        false
+    }
+
+    /// Merges the comparisons of all ranks, in rank order.
+    pub fn merge(all: Vec<Self>) -> Self {
+        let mut sum = Self::default();
+        let mut kinds: BTreeMap<String, ResultDifference> = BTreeMap::new();
+        for one in all {
+            sum.calls += one.calls;
+            sum.as_recorded += one.as_recorded;
+            for difference in one.differences {
+                let calls = difference.calls;
+                kinds.entry(difference.kind.clone()).and_modify(|d| d.calls += calls).or_insert(difference);
+            }
+        }
+        sum.differences = kinds.into_values().collect();
+        sum
+    }
+}
+
+/// Kind, recorded and replayed result; None if equal.
+fn difference(call: &Call, outcome: &StepOutcome) -> Option<(&'static str, String, String)> {
+    if call.error != outcome.error {
+        return Some(("error", error_text(call.error), error_text(outcome.error)));
+    }
+    if call.bytes.is_some() && call.bytes != outcome.bytes {
+        return Some(("bytes", bytes_text(call.bytes), bytes_text(outcome.bytes)));
+    }
+    if !same_completions(&call.completions, &outcome.completions) {
+        return Some(("completions", completions_text(&call.completions), completions_text(&outcome.completions)));
+    }
+    let asked = matches!(
+        call.function,
+        Function::GetSize
+            | Function::GetPosition
+            | Function::GetPositionShared
+            | Function::GetByteOffset
+            | Function::GetTypeExtent
+            | Function::GetAtomicity
+    );
+    let recorded = call.number.or(call.flag.map(i64::from));
+    let known = asked && recorded.is_some() && outcome.number.is_some();
+    (known && recorded != outcome.number).then(|| ("answer", number_text(recorded), number_text(outcome.number)))
+}
+
+fn same_completions(recorded: &[Completion], replayed: &[Completion]) -> bool {
+    let same = |a: &Completion, b: &Completion| {
+        a.request == b.request && a.error == b.error && (a.bytes.is_none() || a.bytes == b.bytes)
+    };
+    recorded.len() == replayed.len() && recorded.iter().all(|a| replayed.iter().any(|b| same(a, b)))
+}
+
+fn error_text(error: Option<ErrorClass>) -> String {
+    error.map_or_else(|| "no error".to_owned(), |error| error.name().to_owned())
+}
+
+fn bytes_text(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "not known".to_owned(), |bytes| format!("{bytes} bytes"))
+}
+
+fn number_text(number: Option<i64>) -> String {
+    number.map_or_else(|| "nothing".to_owned(), |number| number.to_string())
+}
+
+fn completions_text(list: &[Completion]) -> String {
+    let one = |c: &Completion| format!("request {}: {}, {}", c.request, bytes_text(c.bytes), error_text(c.error));
+    match list {
+        [] => "nothing completed".to_owned(),
+        [first] => one(first),
+        [first, rest @ ..] => format!("{} and {} more", one(first), rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expected_error_is_as_recorded() {
+        let io = ErrorClass::from_name("MPI_ERR_IO");
+        let call = Call { error: io, bytes: Some(0), ..Call::new(Function::ReadAt, 5, 6) };
+        let outcome = |error, bytes| StepOutcome { error, bytes: Some(bytes), ..StepOutcome::default() };
+        let mut compared = ResultComparison::default();
+        assert!(compared.compare_call(1, &call, &outcome(io, 0)));
+        assert!(!compared.compare_call(1, &call, &outcome(None, 0)));
+        assert!(!compared.compare_call(1, &call, &outcome(None, 0)));
+        assert!(!compared.compare_call(1, &call, &outcome(io, 7)));
+        let sum = ResultComparison::merge(vec![compared.clone(), compared]);
+        assert_eq!((sum.calls, sum.as_recorded), (8, 2));
+        let kinds: Vec<_> = sum.differences.iter().map(|d| (d.kind.as_str(), d.calls)).collect();
+        assert_eq!(kinds, [("bytes", 2), ("error", 4)]);
+        assert_eq!(
+            (sum.differences[1].recorded.as_str(), sum.differences[1].replayed.as_str()),
+            ("MPI_ERR_IO", "no error")
+        );
+    }
+
+    #[test]
+    fn fewer_bytes_than_recorded_are_a_difference_as_more_are() {
+        let call = Call { bytes: Some(10), ..Call::new(Function::WriteAt, 5, 6) };
+        let with =
+            |bytes| difference(&call, &StepOutcome { bytes: Some(bytes), ..StepOutcome::default() }).map(|d| d.0);
+        assert_eq!([with(10), with(4), with(11)], [None, Some("bytes"), Some("bytes")]);
+    }
+
+    #[test]
+    fn completions_may_come_in_any_order() {
+        let done = |list: &[(u64, u64)]| -> Vec<Completion> {
+            list.iter()
+                .map(|(request, bytes)| Completion { request: *request, bytes: Some(*bytes), error: None })
+                .collect()
+        };
+        let call = Call { completions: done(&[(1, 10), (2, 20)]), ..Call::new(Function::Waitall, 0, 1) };
+        let with = |list| difference(&call, &StepOutcome { completions: done(list), ..StepOutcome::default() });
+        assert_eq!(with(&[(2, 20), (1, 10)]), None);
+        assert_eq!(with(&[(1, 10)]).unwrap().0, "completions");
+        assert_eq!(with(&[(1, 10), (2, 21)]).unwrap().1, "request 1: 10 bytes, no error and 1 more");
+    }
+}
