@@ -11,28 +11,28 @@
 //!
 //! ```
 //! use beff_backends::{
-//!     driver, Batch, Batches, Direction, DriverOptions, FilePath, Latency, OpenMode, OpenRequest, Pattern, Ring,
+//!     driver, AccessPattern, Batch, Batches, Direction, DriverOptions, FilePath, Latency, OpenMode, OpenRequest, TransferBuffer,
 //! };
 //! use beff_ffi::Comm;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let path = FilePath::of(&std::env::temp_dir().join(format!("beff-example-{}", std::process::id())))?;
 //! // A single rank needs no MPI, except for the driver `mpiio`.
-//! let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &Comm::own(), hints: &[] };
+//! let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &Comm::comm_self(), hints: &[] };
 //! let row = driver("posix").ok_or("no such driver")?;
-//! let mut file = (row.make)(&DriverOptions::default()).open(&request)?;
+//! let mut file = (row.create)(&DriverOptions::default()).open(&request)?;
 //!
 //! // 100 contiguous calls of 4 KiB, from a transfer buffer with a period of 64 KiB.
-//! let pattern = Pattern::private(4096, 1, 100);
-//! let mut ring = Ring::new(64 << 10, pattern.call_bytes())?;
+//! let pattern = AccessPattern::private(4096, 1, 100);
+//! let mut buffer = TransferBuffer::new(64 << 10, pattern.call_bytes())?;
 //! assert_eq!(file.support(&pattern).reason(), None);
-//! let in_force = file.prepare(&pattern, Direction::Write, &mut ring, &[])?;
-//! assert_eq!(in_force.strategy, "pwrite, buffered");
+//! let transfer = file.prepare(&pattern, Direction::Write, &mut buffer, &[])?;
+//! assert_eq!(transfer.strategy, "pwrite, buffered");
 //!
 //! // Timed by the benchmark: batches, and the sync.
 //! let batch = Batch { first_call: 0, calls: 100 };
 //! file.preallocate(batch)?;
-//! assert_eq!(file.write(Batches::new(batch, &mut Latency::off()), &ring)?, 409_600);
+//! assert_eq!(file.write(Batches::new(batch, &mut Latency::off()), &buffer)?, 409_600);
 //! file.sync()?;
 //! file.close()?;
 //! # path.remove()?;

@@ -6,7 +6,7 @@
 //! # From the beginning to the end of MPI
 //!
 //! ```no_run
-//! use beff_ffi::{Access, Element, Info, MpiFile, Open, TransferType, Universe};
+//! use beff_ffi::{AccessMode, DataAccess, Element, Info, MpiFile, TransferType, Universe};
 //!
 //! # fn main() -> beff_ffi::Result<()> {
 //! let universe = Universe::init()?; // MPI_Init_thread, one thread; dropped, MPI_Finalize
@@ -15,10 +15,10 @@
 //! world.sum_u64(&mut ranks)?;
 //! assert_eq!(ranks, [world.size()]);
 //!
-//! // Every rank writes 64 bytes behind those of the rank before.
-//! let file = MpiFile::open(&world, "/tmp/f".as_ref(), Open::CreateNew, false, &Info::new(&[])?)?;
-//! let what = TransferType::new(Element::Byte, 64, None)?;
-//! assert_eq!(file.write(Access::OffsetAll, 64 * world.rank(), &[7; 64], &what)?, 64);
+//! // Every rank writes 64 bytes after those of the previous rank.
+//! let file = MpiFile::open(&world, "/tmp/f".as_ref(), AccessMode::CreateNew, false, &Info::new(&[])?)?;
+//! let datatype = TransferType::new(Element::Byte, 64, None)?;
+//! assert_eq!(file.write(DataAccess::OffsetAll, 64 * world.rank(), &[7; 64], &datatype)?, 64);
 //! file.sync()?;
 //! file.close()
 //! # }

@@ -50,7 +50,7 @@ fn part_label(part: TimePart) -> &'static str {
         TimePart::Open => "in opening files",
         TimePart::View => "in setting the file view",
         TimePart::Preallocate => "in preallocation",
-        TimePart::Transfer => "in the calls themselves",
+        TimePart::Transfer => "in the I/O calls",
         TimePart::Decide => "in waiting for other ranks",
         TimePart::Sync => "in sync to the storage",
         TimePart::Close => "in closing files",

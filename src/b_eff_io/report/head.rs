@@ -100,7 +100,7 @@ pub(super) fn compared_bytes(result: &RunResult) -> Option<String> {
     const WORD_BYTES: u64 = 8;
     let words = words_checked(result);
     (words > 0)
-        .then(|| format!("{} read back and compared: all as written", format_size(words.saturating_mul(WORD_BYTES))))
+        .then(|| format!("{} read back and compared: all correct", format_size(words.saturating_mul(WORD_BYTES))))
 }
 
 pub(super) fn completion_line(result: &RunResult) -> String {
