@@ -16,7 +16,7 @@ use crate::frame::system::affinity;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RankActivity {
-    /// In a burst of calls, starting with this one. `meets`: the call synchronizes ranks.
+    /// In a burst of calls, starting with this one. `synchronizes`: the call synchronizes ranks.
     InCalls { function: Function, begin_ns: u64, following: usize, synchronizes: bool },
     /// Waiting for another rank before the call of `begin_ns`.
     Waiting { begin_ns: u64, awaited: AwaitedRank },
