@@ -67,6 +67,9 @@ pub struct LegacyPartition {
     pub valid: Option<bool>,
     /// Its criteria, as printed.
     pub criteria: Vec<String>,
+    /// True after its b_eff_io, which may be no number.
+    #[serde(skip)]
+    pub is_complete: bool,
 }
 
 /// A row of the table.
@@ -111,8 +114,7 @@ pub(super) fn parse(text: &str) -> Result<LegacySummary, LegacySummaryError> {
             if rows > MAX_ROWS {
                 return Err(LegacySummaryError::TooLong);
             }
-            let known =
-                summary.partitions.last().is_some_and(|p| p.ranks == ranks && p.b_eff_io_mb_per_second.is_none());
+            let known = summary.partitions.last().is_some_and(|p| p.ranks == ranks && !p.is_complete);
             if !known {
                 summary.partitions.push(LegacyPartition { ranks, ..LegacyPartition::default() });
             }
@@ -147,7 +149,7 @@ fn parse_field(summary: &mut LegacySummary, line: &str, words: &[&str]) {
     if let Some(revision) = line.strip_prefix(MAGIC) {
         revision.clone_into(&mut summary.revision);
     } else if line.starts_with("MEMORY_PER_PROCESSOR") {
-        summary.memory_mib = words.iter().find_map(|word| word.parse().ok());
+        summary.memory_mib = words.iter().find_map(|word| parse_number(word)).flatten();
     } else if line.starts_with("-N ") {
         line.clone_into(&mut summary.command);
     } else if let (true, Some((_, prefix))) = (line.starts_with("PATH="), line.split_once("PREFIX=")) {
@@ -163,7 +165,7 @@ fn parse_field(summary: &mut LegacySummary, line: &str, words: &[&str]) {
 
 fn parse_partition_field(partition: &mut LegacyPartition, line: &str, words: &[&str]) {
     let behind =
-        |sign: &str| words.iter().position(|w| *w == sign).and_then(|at| words.get(at + 1)?.parse::<f64>().ok());
+        |sign: &str| words.iter().position(|w| *w == sign).and_then(|at| parse_number(words.get(at + 1)?).flatten());
     if line.starts_with("weighted average bandwidth for ") {
         let of = words.get(4).and_then(|word| parse_access(word));
         if let Some(at) = of.and_then(|access| AccessMethod::ALL.iter().position(|known| *known == access)) {
@@ -171,9 +173,10 @@ fn parse_partition_field(partition: &mut LegacyPartition, line: &str, words: &[&
         }
     } else if line.starts_with("b_eff_io of these measurements") {
         partition.b_eff_io_mb_per_second = behind("=");
+        partition.is_complete = true;
         let (_, scheduled) = line.split_once("scheduled time=").unwrap_or_default();
         scheduled.clone_into(&mut partition.scheduled);
-    } else if partition.b_eff_io_mb_per_second.is_some() && partition.valid.is_none() {
+    } else if partition.is_complete && partition.valid.is_none() {
         if line.starts_with("NOT VALID") {
             partition.valid = Some(false);
         } else if line.starts_with("VALID") {

@@ -3,6 +3,7 @@ use super::*;
 use crate::b_eff_io::report::{fixtures, sum};
 use crate::b_eff_io::values::PartitionValue;
 use crate::frame::report::DisplayContext;
+use crate::frame::values::compare::{compare, gate};
 
 const TEXT: &str = "\
 b_eff_io.c, Revision 2.1 from Dec. 12, 2001
@@ -38,6 +39,36 @@ fn what_the_program_wrote_is_read() {
     assert_eq!(partition.scheduled, "0.2 min");
     assert_eq!(partition.rows[1].mb_per_second, [Some(60.846), Some(4.489), Some(29.165), Some(46.07), None]);
     assert_eq!((partition.rows[2].chunk_bytes, partition.criteria.len()), (None, 1));
+}
+
+/// The program divides by times of 0.
+#[test]
+fn what_is_no_number_is_no_value() {
+    for word in ["inf", "-inf", "nan", "-nan", "-1.000"] {
+        let text = ["65.658", "214.516", "59.088", "256"].iter().fold(TEXT.to_owned(), |text, n| text.replace(n, word));
+        let summary = parse(&text).unwrap();
+        let [partition] = &summary.partitions[..] else { panic!("{word}: {summary:?}") };
+        assert_eq!((partition.b_eff_io_mb_per_second, partition.averages_mb_per_second[0]), (None, None), "{word}");
+        assert_eq!((partition.rows[0].mb_per_second[0], summary.memory_mib), (None, None), "{word}");
+        assert_eq!((partition.valid, partition.scheduled.as_str()), (Some(false), "0.2 min"), "{word}");
+        let report = read(text.as_bytes()).unwrap();
+        let shown = report.sheet(DetailLevel::Screen, &DisplayContext { columns: 80, ..DisplayContext::default() });
+        let shown = shown.render(false);
+        assert!(shown.contains("b_eff_io (release 2.1) = unknown on 4 processes") && !shown.contains(word), "{shown}");
+        assert!(report.comparable().quantities.iter().all(|q| q.value.is_finite() && q.value >= 0.0));
+        // A further partition of the same number of processes is another one.
+        let twice = format!("{text}\n   4 PEs 2     1024 write     1.0 1.0 1.0 1.0 1.0\n");
+        assert_eq!(parse(&twice).unwrap().partitions.len(), 2, "{word}");
+    }
+}
+
+#[test]
+fn a_rate_of_zero_is_compared() {
+    let zero = read(TEXT.replace("0.011", "0.000").as_bytes()).unwrap().comparable();
+    let is_it = |q: &&Quantity| q.column == "1024 bytes, shared";
+    assert_eq!(zero.quantities.iter().find(is_it).map(|q| q.value), Some(0.0));
+    let comparison = compare([&[read(TEXT.as_bytes()).unwrap().comparable()], &[zero]], None, 1);
+    assert!(comparison.missing.is_empty() && !gate(&comparison, 0.95).passed, "{comparison:?}");
 }
 
 #[test]

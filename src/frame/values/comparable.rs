@@ -69,10 +69,10 @@ impl QuantityUnit {
         }
     }
 
-    /// Natural logarithm of the speed that corresponds to a value: larger is faster. None if it is undefined.
+    /// Natural logarithm of the speed that corresponds to a value: larger is faster; infinite for the value 0. None if it is undefined.
     #[must_use]
     pub fn log_speed(self, value: f64) -> Option<f64> {
-        let log = Some(value).filter(|v| v.is_finite() && *v > 0.0).map(f64::ln);
+        let log = Some(value).filter(|v| v.is_finite() && *v >= 0.0).map(f64::ln);
         match self {
             Self::MegabytesPerSecond => log,
             Self::Microseconds => log.map(|log| -log),

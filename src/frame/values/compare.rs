@@ -106,7 +106,8 @@ pub struct ComparedQuantity {
     pub values: [f64; 2],
     /// Runs of each side with this number.
     pub runs: [usize; 2],
-    /// Speed of the second side divided by that of the first; of times the first divided by the second.
+    /// Speed of the second side divided by that of the first; of times the first divided by the second. 1 if both values are 0; infinite
+    /// (null in JSON) if only the divisor is 0.
     pub ratio: f64,
     /// Confidence interval of the ratio, simultaneous for its level; None if unknown.
     pub interval: Option<[f64; 2]>,
@@ -121,6 +122,9 @@ pub struct ComparedQuantity {
     /// A single line based on few calls, with one run per side: its variation is unknown.
     #[serde(skip)]
     pub has_few_calls: bool,
+    /// Verdict where a run has the value 0, of which there is no interval.
+    #[serde(skip)]
+    pub verdict_of_zeros: Option<ComparisonVerdict>,
 }
 
 /// A number that only one side has.
@@ -306,13 +310,17 @@ impl QuantityKey {
 struct QuantityPool<'a> {
     key: QuantityKey,
     quantities: Vec<&'a Quantity>,
-    /// Logarithms of the speeds, one for each run.
+    /// Logarithms of the speeds, one for each run; infinite for the value 0.
     logs: Vec<f64>,
 }
 
 impl QuantityPool<'_> {
     fn mean(&self) -> f64 {
         self.logs.iter().sum::<f64>() / self.logs.len() as f64
+    }
+
+    fn zeros(&self) -> usize {
+        self.logs.iter().filter(|log| log.is_infinite()).count()
     }
 
     fn context(&self) -> MeasurementContext {
@@ -372,8 +380,11 @@ impl DifferenceTest {
         Self { standard_error, degrees, p_value }
     }
 
-    /// Two sets of logarithms with the same variance, one of which may have a single element; None if both have.
+    /// Two sets of logarithms with the same variance, one of which may have a single element; None if both have, or with a value of 0.
     fn of(a: &[f64], b: &[f64], difference: f64) -> Option<Self> {
+        if a.iter().chain(b).any(|log| log.is_infinite()) {
+            return None;
+        }
         let [of_a, of_b] = [a.len() as f64, b.len() as f64];
         let degrees = of_a + of_b - 2.0;
         let variance = (sum_of_squares(a) + sum_of_squares(b)) / degrees;
@@ -386,9 +397,25 @@ fn sum_of_squares(logs: &[f64]) -> f64 {
     logs.iter().map(|log| (log - mean).powi(2)).sum()
 }
 
+/// A side whose runs all have the value 0 differs from one without any 0, beyond all noise; if only some have it, nothing is decided.
+fn verdict_of_zeros([a, b]: [&QuantityPool<'_>; 2], difference: f64) -> Option<ComparisonVerdict> {
+    let sides = [a, b].map(|pool| (pool.zeros(), pool.logs.len()));
+    if sides.iter().all(|(zeros, _)| *zeros == 0) {
+        return None;
+    }
+    let is_mixed = sides.iter().any(|(zeros, runs)| *zeros > 0 && zeros < runs);
+    Some(match difference {
+        _ if is_mixed => ComparisonVerdict::NotDecided,
+        d if d < 0.0 => ComparisonVerdict::Slower,
+        d if d > 0.0 => ComparisonVerdict::Faster,
+        _ => ComparisonVerdict::Equal,
+    })
+}
+
 fn compare_pools([a, b]: [&QuantityPool<'_>; 2], noise: Option<f64>) -> (ComparedQuantity, Option<DifferenceTest>) {
     let (first, second) = (a.quantities[0], b.quantities[0]);
-    let difference = b.mean() - a.mean();
+    // The difference of two infinite logarithms is not a number.
+    let difference = if a.mean() == b.mean() { 0.0 } else { b.mean() - a.mean() };
     let runs = [a.logs.len(), b.logs.len()];
     let (basis, test) = match runs {
         [1, 1] => {
@@ -425,6 +452,7 @@ fn compare_pools([a, b]: [&QuantityPool<'_>; 2], noise: Option<f64>) -> (Compare
         call: ComparisonVerdict::NotDecided,
         causes: causes(&a.context(), &b.context(), ratio),
         has_few_calls: is_thin,
+        verdict_of_zeros: verdict_of_zeros([a, b], difference),
     };
     (compared, test)
 }
@@ -457,6 +485,9 @@ fn holm_level(mut chances: Vec<f64>, probability: f64) -> f64 {
 }
 
 fn verdict(compared: &ComparedQuantity, difference: f64) -> ComparisonVerdict {
+    if let Some(decided) = compared.verdict_of_zeros {
+        return decided;
+    }
     let leaves_out_1 = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
     let is_narrow = |[low, high]: [f64; 2]| low >= EQUALITY_FACTOR.recip() && high <= EQUALITY_FACTOR;
     let different = if difference < 0.0 { ComparisonVerdict::Slower } else { ComparisonVerdict::Faster };

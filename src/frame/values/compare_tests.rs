@@ -213,8 +213,46 @@ fn quantities_of_one_side_are_listed() {
     assert_eq!((found.compared.len(), found.missing.len()), (1, 2));
     assert!(found.missing.iter().all(|m| m.side == 0), "{:?}", found.missing);
     // Invalid numbers are not compared.
-    let c = [run(&[f64::NAN, 0.0, -1.0])];
+    let c = [run(&[f64::NAN, f64::INFINITY, -1.0])];
     assert_eq!(compare([&a, &c], None, 1).compared, []);
+}
+
+#[test]
+fn zero_is_a_value() {
+    let side = |values: &[f64]| with_value(values, QuantityLevel::Detail, NOISE_CACHED.powi(4));
+    let of = |a: &[f64], b: &[f64]| {
+        let found = compare([&side(a), &side(b)], None, 1);
+        assert!(found.missing.is_empty(), "{:?}", found.missing);
+        let [compared] = &found.compared[..] else { panic!("{a:?} {b:?}: {:?}", found.compared) };
+        (compared.call, compared.ratio, compared.values, gate(&found, 0.95).passed)
+    };
+    use ComparisonVerdict::{Equal, Faster, NotDecided, Slower};
+    let infinite = f64::INFINITY;
+    assert_eq!(of(&[0.0], &[0.0]), (Equal, 1.0, [0.0, 0.0], true));
+    assert_eq!(of(&[0.0; 3], &[0.0; 2]), (Equal, 1.0, [0.0, 0.0], true));
+    let (call, ratio, values, passed) = of(&[0.0], &[5.0]);
+    assert_eq!((call, ratio, values[0], passed), (Faster, infinite, 0.0, true));
+    for (a, b) in [(&[5.0][..], &[0.0][..]), (&[5.0, 5.1], &[0.0]), (&[5.0, 5.1], &[0.0, 0.0])] {
+        let (call, ratio, values, passed) = of(a, b);
+        assert_eq!((call, ratio, values[1], passed), (Slower, 0.0, 0.0, false), "{a:?} {b:?}");
+    }
+    // Some runs of a side alone have it.
+    assert_eq!(of(&[5.0, 5.1], &[0.0, 5.0]).0, NotDecided);
+    assert_eq!(of(&[0.0, 5.1], &[0.0, 5.0]).0, NotDecided);
+    // A time of 0 is infinitely fast.
+    let time = |us: f64| [ComparableRun { quantities: vec![time_quantity(us)], ..run(&[]) }];
+    let found = compare_single_quantity(&time(0.5), &time(0.0));
+    assert_eq!((found.call, found.ratio, found.values[1]), (Faster, infinite, 0.0));
+    // No rounds of 0 without an interval.
+    let rounds = |value: f64| {
+        [ComparableRun { quantities: vec![Quantity { rounds: vec![0.0; 5], ..time_quantity(value) }], ..run(&[]) }]
+    };
+    let found = compare_single_quantity(&rounds(1.0), &rounds(1.0));
+    assert_eq!((found.call, found.basis, found.interval), (Equal, IntervalBasis::Nothing, None));
+}
+
+fn time_quantity(us: f64) -> Quantity {
+    Quantity::new(QuantityLevel::Detail, "time", "", QuantityUnit::Microseconds, us)
 }
 
 #[test]

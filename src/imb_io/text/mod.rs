@@ -9,13 +9,13 @@ pub use parse::{is_text, ImbText, ImbTextError, TextSection};
 
 use std::io;
 
-use parse::parse;
+use parse::{parse, sample_rate};
 
 use crate::frame::report::csv::{csv_table, Column, RunColumns};
 use crate::frame::report::html;
 use crate::frame::report::model::ReportModel;
 use crate::frame::report::{DetailLevel, LoadedReport};
-use crate::frame::units::{count, format_size, mb_per_second};
+use crate::frame::units::{count, format_size};
 use crate::frame::values::comparable::QuantityUnit::{MegabytesPerSecond, Microseconds};
 use crate::frame::values::comparable::{ComparableRun, Fact, FactKind, Quantity, QuantityLevel as Depth, NOISE_CACHED};
 
@@ -29,12 +29,12 @@ pub fn read(bytes: &[u8]) -> Result<Box<dyn LoadedReport>, ImbTextError> {
 
 struct SectionRow<'a> {
     section: &'a TextSection,
-    row: &'a [f64],
+    row: &'a [Option<f64>],
 }
 
 impl SectionRow<'_> {
     fn number(&self, name: &str) -> Option<f64> {
-        self.section.column_index(name).map(|at| self.row[at])
+        self.section.column_index(name).and_then(|at| self.row[at])
     }
 }
 
@@ -97,15 +97,18 @@ impl LoadedReport for ImbText {
     fn comparable(&self) -> ComparableRun {
         let of_section = |section: &TextSection| {
             let row = format!("{}, {}", section.benchmark, section.mode);
-            let (ranks, backend) = (count(section.ranks, "rank"), section.backend.clone());
-            let quantity = move |(bytes, us): (Option<u64>, f64)| {
-                let rate = mb_per_second(bytes.unwrap_or(0), us / 1e6).filter(|rate| *rate > 0.0);
-                let (unit, value) = rate.map_or((Microseconds, us), |rate| (MegabytesPerSecond, rate));
+            let ranks =
+                section.ranks.map_or_else(|| "unknown number of ranks".to_owned(), |ranks| count(ranks, "rank"));
+            let backend = section.backend.clone();
+            let quantity = move |(bytes, us): (Option<u64>, Option<f64>)| {
+                let us = us?;
+                let (unit, value) =
+                    sample_rate(bytes, us).map_or((Microseconds, us), |rate| (MegabytesPerSecond, rate));
                 let size = bytes.map_or_else(|| "files".to_owned(), format_size);
                 let quantity = Quantity::new(Depth::Detail, row.clone(), format!("{size}, {ranks}"), unit, value);
-                quantity.with_backend(&backend, 0).with_noise(NOISE_CACHED)
+                Some(quantity.with_backend(&backend, 0).with_noise(NOISE_CACHED))
             };
-            section.times().into_iter().filter(|(_, us)| *us > 0.0).map(quantity).collect::<Vec<_>>()
+            section.times().into_iter().filter_map(quantity).collect::<Vec<_>>()
         };
         ComparableRun {
             identity: self.text.clone(),

@@ -1,26 +1,43 @@
 //! Report of such a text.
 
+use super::parse::sample_rate;
 use super::{ImbText, TextSection};
 use crate::frame::report::model::{ReportBlock, ReportHead, ReportModel, ReportSection};
 use crate::frame::report::table::Table;
 use crate::frame::report::DetailLevel;
-use crate::frame::units::{format_size, mb_per_second};
-use crate::frame::words::rate;
+use crate::frame::units::{count, format_size};
+use crate::frame::words::{or_hyphen, rate};
 
 /// Tables shown on one screen, by the space available.
 const SCREEN_ROWS: [usize; 4] = [28, 28, 28, 28];
+/// Reasons shown for each table.
+const SHOWN_REASONS: usize = 3;
 const SHOWN_FACTS: [&str; 5] = ["Date", "System", "Release", "MPI", "MPI Version"];
 
-/// Smallest size and its time, largest size and its rate.
+/// Smallest size and its time, largest size and its rate, of the sizes with a time.
 fn smallest_and_largest(section: &TextSection) -> [String; 2] {
-    let times = section.times();
+    let times: Vec<(Option<u64>, f64)> =
+        section.times().into_iter().filter_map(|(bytes, us)| Some((bytes, us?))).collect();
     let size = |bytes: Option<u64>| bytes.map_or_else(String::new, |bytes| format!(" ({})", format_size(bytes)));
-    let first = times.first().map_or(String::new(), |(bytes, us)| format!("{us:.1} us{}", size(*bytes)));
-    let last = times.last().and_then(|(bytes, us)| {
-        let found = mb_per_second((*bytes)?, us / 1e6).filter(|rate| *rate > 0.0)?;
-        Some(format!("{} MB/s{}", rate(found, None), size(*bytes)))
-    });
-    [first, last.unwrap_or_default()]
+    let first = times.first().map(|(bytes, us)| format!("{us:.1} us{}", size(*bytes)));
+    let last = times
+        .last()
+        .and_then(|(bytes, us)| Some(format!("{} MB/s{}", rate(sample_rate(*bytes, *us)?, None), size(*bytes))));
+    [or_hyphen(first), last.unwrap_or_default()]
+}
+
+/// Sizes without a time, with the reasons up to their first semicolon.
+fn rows_without_times(text: &ImbText) -> Vec<String> {
+    let note = |section: &TextSection| {
+        let rows = &section.without_times;
+        let reason = |row: &String| row.split(';').next().unwrap_or_default().trim_end_matches('.').to_owned();
+        let shown: Vec<String> = rows.iter().take(SHOWN_REASONS).map(reason).collect();
+        let more = if rows.len() > SHOWN_REASONS { ", ..." } else { "" };
+        let number = count(rows.len() as u64, "row");
+        let (benchmark, mode) = (&section.benchmark, &section.mode);
+        format!("{benchmark}, {mode}: {number} without a time: {}{more}", shown.join(", "))
+    };
+    text.sections.iter().filter(|section| !section.without_times.is_empty()).map(note).collect()
 }
 
 /// The text; on a screen a line for each table.
@@ -31,16 +48,23 @@ pub(super) fn model(text: &ImbText, level: DetailLevel) -> ReportModel {
     ReportModel {
         benchmark: "imb_io",
         head: ReportHead { program: "IMB-IO, released program".into(), about: vec![facts], ..ReportHead::default() },
-        summary: if is_screen { vec![ReportBlock::Table(summary(text))] } else { Vec::new() },
+        summary: if is_screen { with_reasons(text, summary(text)) } else { Vec::new() },
         sections: if is_screen { Vec::new() } else { vec![rows(text)] },
         ..ReportModel::default()
     }
 }
 
+/// A table, and what it does not show.
+fn with_reasons(text: &ImbText, table: Table) -> Vec<ReportBlock> {
+    let missing = rows_without_times(text);
+    let notes = (!missing.is_empty()).then_some(ReportBlock::Notes(missing));
+    [ReportBlock::Table(table)].into_iter().chain(notes).collect()
+}
+
 fn summary(text: &ImbText) -> Table {
     let row = |section: &TextSection| {
         let [least, largest] = smallest_and_largest(section);
-        [section.benchmark.clone(), section.ranks.to_string(), section.mode.clone(), least, largest]
+        [section.benchmark.clone(), or_hyphen(section.ranks), section.mode.clone(), least, largest]
     };
     let head = ["benchmark", "ranks", "mode", "smallest", "largest"];
     Table::new("", 5, head).with_row_limits(SCREEN_ROWS).with_rows(text.sections.iter().map(row))
@@ -51,17 +75,17 @@ fn rows(text: &ImbText) -> ReportSection {
     let mut table = Table::new("Slowest process by table and size", 3, head);
     for section in &text.sections {
         for (bytes, us) in section.times() {
-            let found = bytes.and_then(|bytes| mb_per_second(bytes, us / 1e6)).filter(|rate| *rate > 0.0);
+            let found = us.and_then(|us| sample_rate(bytes, us));
             table.row([
                 section.benchmark.clone(),
-                section.ranks.to_string(),
+                or_hyphen(section.ranks),
                 section.mode.clone(),
                 bytes.map_or_else(String::new, |bytes| bytes.to_string()),
-                format!("{us:.2}"),
-                found.map_or_else(|| "-".to_owned(), |found| rate(found, None)),
+                or_hyphen(us.map(|us| format!("{us:.2}"))),
+                or_hyphen(found.map(|found| rate(found, None))),
             ]);
         }
         table.end_group();
     }
-    ReportSection { name: "rows", title: "Rows".into(), note: String::new(), blocks: vec![ReportBlock::Table(table)] }
+    ReportSection { name: "rows", title: "Rows".into(), note: String::new(), blocks: with_reasons(text, table) }
 }
