@@ -96,6 +96,9 @@ pub struct ImbMeasureArgs {
     /// A file with names of benchmarks, run after NAMES; # begins a comment
     #[arg(long, value_name = "FILE", help_heading = HEADING_MEASUREMENT)]
     pub input: Option<PathBuf>,
+    /// Options of the release that have no effect, each with its value; see the translation of its command lines
+    #[arg(long, hide = true, allow_hyphen_values = true, value_name = "OPTION", help_heading = HEADING_MEASUREMENT)]
+    pub not_applied: Vec<String>,
     /// Directory on the storage to measure, visible to all ranks
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = HEADING_FILES)]
     pub path: PathBuf,
@@ -230,6 +233,9 @@ call. Differences from the release:
   - Bandwidths of P_*_Priv are computed from the bytes moved, and their ranks begin together.
   - Files are in a run directory under --path and are removed, unless with --keep-files.
   - Names of --include and --exclude are separated by commas.
+  - -mem, -off_cache, -imb_barrier, -warm_up, -msg_pause and -thread_level have no effect, nor
+    has -time with -iter_policy off; a message on stderr says so.
+  - -map, -dump and -load are refused.
 
 ",
     common_help!()

@@ -6,6 +6,7 @@ use beff_ffi::{Comm, Universe};
 
 use super::cli::ImbArgs;
 use super::config::ImbConfig;
+use super::legacy::not_applied_note;
 use super::plan::space::required_space;
 use super::plan::{ImbBenchmark, ImbPlan};
 use super::records::{ImbAnnouncement, ImbLine, ImbResult, ImbSetup};
@@ -18,7 +19,7 @@ use crate::frame::command::finish::{exit_code, measure_and_report, MeasuredFiles
 use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::progress::remaining;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
-use crate::frame::command::{backend_capabilities, directory, publish_once, start};
+use crate::frame::command::{backend_capabilities, directory, print_diagnostic, publish_once, start};
 use crate::frame::config::RepetitionPolicy;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
@@ -41,12 +42,18 @@ pub fn run(args: &ImbArgs) -> anyhow::Result<Exit> {
     if let Some(ranks) = args.output.plan {
         let config = args.config(&backend_capabilities())?;
         let plan = make_plan(&config, ranks)?;
+        if let Some(note) = not_applied_note(&args.measure.not_applied) {
+            print_diagnostic(&note);
+        }
         publish_once(imb_plan::plan_text(&plan, &config, ranks, row_count(&plan, &config)).as_bytes())?;
         return Ok(Exit::Ok);
     }
     start::run_under_mpi(|universe, world| {
         // Rank 0 reads command line and files for all ranks, so that the configuration is the same.
         let config = start::broadcast_from_root(world, "configuration", || args.config(&backend_capabilities()))?;
+        if let Some(note) = not_applied_note(&args.measure.not_applied) {
+            start::announce(world, &args.output.progress, || note);
+        }
         measure(universe, world, &config, args)
     })
 }

@@ -83,6 +83,9 @@ fn iterations_have_one_policy() {
     assert_eq!(policy("--iter 10 --iter-policy multiple-np --time 4"), IterationPolicy::MultipleNp);
     refused("--iter 10,1,5,set --iter-policy off", &["'set'", "'off'", "one of the two"]);
     refused("--iter-policy off --time 3", &["--time", "'off'", "--iter-policy dynamic"]);
+    // On a command line of the release it is without effect.
+    let old = config("P_IWrite_Indv -iter 5 -npmin 2 -msglog 20:20 -iter_policy off -time 500 -mem 0.5").unwrap();
+    assert_eq!(old, config("P_IWrite_Indv --iter 5 --npmin 2 --msglog 20:20 --iter-policy off").unwrap());
     refused("--iter 10,1,5,set --time 3", &["--time", "'set'"]);
     refused("--iter 0", &["--iter 0", "at least 1"]);
     refused("--iter 10,x", &["--iter 10,x", "'x'"]);

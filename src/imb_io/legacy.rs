@@ -7,7 +7,9 @@ use clap::{Arg, Args, Command};
 
 use super::cli::ImbArgs;
 use crate::frame::error::UsageError;
+use crate::frame::options::parse_seconds;
 use crate::imb_io::plan::names::nearest_of;
+use crate::imb_io::plan::IterationPolicy;
 
 /// The command that accepts them.
 pub const COMMAND: &str = "imb";
@@ -29,33 +31,81 @@ const OPTIONS: [(&str, &str); 13] = [
     ("help", "help"),
 ];
 
+/// An option of IMB-IO that changes nothing here.
+struct WithoutEffect {
+    name: &'static str,
+    is_value: fn(&str) -> bool,
+    /// Continues "has no effect: ".
+    reason: &'static str,
+}
+
+/// Accepted with their value, so that command lines work as they are. A note on stderr reports them.
+const WITHOUT_EFFECT: [WithoutEffect; 6] = [
+    WithoutEffect {
+        name: "off_cache",
+        is_value: is_numbers,
+        reason: "the release ignores it in IMB-IO, too; --buffers cold gives each iteration cache-cold memory",
+    },
+    WithoutEffect {
+        name: "mem",
+        is_value: is_numbers,
+        reason: "the memory is shown before the run, and refused if it is too much; --msglog limits it",
+    },
+    WithoutEffect {
+        name: "imb_barrier",
+        is_value: is_switch,
+        reason: "the barrier is MPI_Barrier, and its cost is shown with the results",
+    },
+    WithoutEffect {
+        name: "warm_up",
+        is_value: is_switch,
+        reason: "an untimed pilot measurement precedes each row and sets its iterations",
+    },
+    WithoutEffect { name: "msg_pause", is_value: is_switch, reason: "the rows follow each other without a pause" },
+    WithoutEffect {
+        name: "thread_level",
+        is_value: |value| !value.starts_with('-'),
+        reason: "each process does its I/O with one thread; start more processes",
+    },
+];
+
+/// `-time` with `-iter_policy off`.
+const TIME_WITHOUT_EFFECT: &str = "with -iter_policy off a row has no time limit";
+
+/// The option that carries those without effect, each with its value in one word.
+const NOT_APPLIED: &str = "--not-applied";
+
+fn is_numbers(value: &str) -> bool {
+    value.split(',').all(|number| number.parse::<f64>().is_ok_and(f64::is_finite))
+}
+
+fn is_switch(value: &str) -> bool {
+    let words = ["on", "off", "yes", "no", "true", "false", "enable", "disable", "1", "0"];
+    words.iter().any(|word| word.eq_ignore_ascii_case(value))
+}
+
 /// Unsupported options of the release, with the alternative.
-const UNSUPPORTED: [(&str, &str); 17] = [
-    ("off_cache", "Give --buffers cold: each iteration then has cache-cold memory."),
-    ("mem", "Leave it out: the memory is shown before the run, and refused if it is too much; --msglog limits it."),
+const UNSUPPORTED: [(&str, &str); 11] = [
     ("map", "Number the processes with the launcher, e.g. mpirun --map-by or srun --distribution."),
     ("sync", "Leave it out: the processes are synchronized before each row, and at each sync of the mode."),
-    ("imb_barrier", "Leave it out: the barrier is MPI_Barrier, and its cost is shown with the results."),
     ("root_shift", "Leave it out: no benchmark of IMB-IO has a root."),
-    ("warm_up", "Leave it out: an untimed pilot measurement precedes each row and sets its iterations."),
     ("zero_size", "Leave it out: --msglog includes 0 bytes; --msglen FILE measures the sizes in the file."),
     ("data_type", "Leave it out: data are bytes, as by default in the release."),
     ("red_data_type", "Leave it out: no benchmark of IMB-IO reduces data."),
     ("contig_type", "Leave it out: the data of a transfer is contiguous in memory."),
-    ("msg_pause", "Leave it out: the iterations of a row follow each other without a pause."),
     ("window_size", "Leave it out: no benchmark of IMB-IO has a window of messages."),
-    ("thread_level", "Leave it out: each process does its I/O with one thread; start more processes."),
     ("output", "Give --out PREFIX, which writes a journal, a JSON document and a table."),
     ("dump", "Give --out PREFIX: the configuration is part of every result."),
     ("load", "Keep the command line in a script; it is also in every result of --out."),
 ];
 
 /// Replaces the spellings of the release: `-name` and `-name=value`, for names of the table alone. All other arguments stay
-/// unchanged; so do values (arguments directly after an option that takes one) and everything after `--`.
+/// unchanged; so do values (arguments directly after an option that takes one) and everything after `--`. Options of IMB-IO without
+/// effect become values of `--not-applied` ([`not_applied_note`]).
 ///
 /// # Errors
-/// An unsupported option of the release; a word with one dash that is no option; words after the list of `-include` and
-/// `-exclude`.
+/// An option without effect that has no valid value; an unsupported option of the release; a word with one dash that is no
+/// option; words after the list of `-include` and `-exclude`.
 pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
     if args.get(1).is_none_or(|command| command != COMMAND) {
         return Ok(args);
@@ -63,6 +113,8 @@ pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
     let options = options();
     let with_value = options_with_value(&options);
     let mut translated = Vec::with_capacity(args.len());
+    // Places of the options with one dash.
+    let mut of_release = Vec::new();
     let mut rest = args.into_iter();
     translated.extend(rest.by_ref().take(2));
     let mut rest = rest.peekable();
@@ -75,10 +127,15 @@ pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
             translated.push(arg);
             continue;
         };
+        if let Some(words) = without_effect(text, &mut rest)? {
+            translated.extend(words);
+            continue;
+        }
         refuse_unsupported(text)?;
         let ours = own_spelling(text);
-        if ours.is_none() {
-            refuse_unknown(text, &options)?;
+        match ours {
+            Some(_) => of_release.push(translated.len()),
+            None => refuse_unknown(text, &options)?,
         }
         let is_option_with_value = with_value.iter().any(|o| o == ours.as_deref().unwrap_or(text));
         let is_list = ours.as_ref().is_some_and(|o| o.starts_with("--include") || o.starts_with("--exclude"));
@@ -94,7 +151,71 @@ pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
         }
     }
     translated.extend(rest);
+    mark_time_without_effect(&mut translated, &of_release);
     Ok(translated)
+}
+
+/// The words for an option without effect, with one dash or two; None if it is another one.
+fn without_effect(text: &str, rest: &mut impl Iterator<Item = OsString>) -> Result<Option<Vec<OsString>>, UsageError> {
+    let Some(typed) = text.strip_prefix('-') else { return Ok(None) };
+    let (typed, inside) = split_value(typed.strip_prefix('-').unwrap_or(typed));
+    let name = typed.replace('-', "_");
+    let Some(option) = WITHOUT_EFFECT.iter().find(|option| option.name == name) else { return Ok(None) };
+    let next = if inside.is_none() { rest.next() } else { None };
+    let value = inside.or(next.as_deref().and_then(|word| word.to_str())).filter(|value| (option.is_value)(value));
+    match (value, inside) {
+        (Some(value), Some(_)) => Ok(Some(vec![format!("{NOT_APPLIED}=-{name}={value}").into()])),
+        (Some(value), None) => Ok(Some(vec![NOT_APPLIED.into(), format!("-{name} {value}").into()])),
+        (None, _) => {
+            let given = inside.map(OsString::from).or(next).map_or_else(
+                || "it needs a value".to_owned(),
+                |value| format!("'{}' is no value of it", value.to_string_lossy()),
+            );
+            Err(UsageError::new(format!("-{name}: {given}"), format!("Leave it out: {}.", option.reason)))
+        }
+    }
+}
+
+/// Replaces `-time` of the release where `-iter_policy off` of the release leaves no time limit. The own spelling of either is refused by
+/// the configuration.
+fn mark_time_without_effect(translated: &mut [OsString], of_release: &[usize]) {
+    let option = |words: &[OsString], at: usize| {
+        let (name, inside) = split_value(words.get(at)?.to_str()?);
+        let value = inside.or_else(|| words.get(at + 1)?.to_str())?.to_owned();
+        Some((name.to_owned(), value, inside.is_some()))
+    };
+    let off = IterationPolicy::Off.name();
+    let is_off = |at: &usize| {
+        option(&*translated, *at)
+            .is_some_and(|(name, value, _)| name == "--iter-policy" && value.eq_ignore_ascii_case(off))
+    };
+    if !of_release.iter().any(is_off) {
+        return;
+    }
+    for at in of_release {
+        match option(&*translated, *at) {
+            Some((name, value, is_inside)) if name == "--time" && parse_seconds(&value).is_ok() => {
+                if is_inside {
+                    translated[*at] = format!("{NOT_APPLIED}=-time={value}").into();
+                } else {
+                    translated[*at] = NOT_APPLIED.into();
+                    translated[*at + 1] = format!("-time {value}").into();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What to tell the user about the values of `--not-applied`; None if there are none.
+#[must_use]
+pub fn not_applied_note(not_applied: &[String]) -> Option<String> {
+    let note = |option: &String| {
+        let name = option.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default();
+        let reason = WITHOUT_EFFECT.iter().find(|o| o.name == name).map_or(TIME_WITHOUT_EFFECT, |o| o.reason);
+        format!("{option} has no effect: {reason}")
+    };
+    (!not_applied.is_empty()).then(|| not_applied.iter().map(note).collect::<Vec<_>>().join("\n"))
 }
 
 /// Spelling of this program for an option with one dash; None: not an option of the release.
@@ -151,7 +272,7 @@ fn suggestion(name: &str, options: &[Arg]) -> String {
     if long.contains(&with_dashes) {
         return format!("Write {with_dashes}.");
     }
-    let theirs = OPTIONS.iter().map(|(name, _)| name).chain(UNSUPPORTED.iter().map(|(name, _)| name));
+    let theirs = OPTIONS.iter().chain(&UNSUPPORTED).map(|(name, _)| *name).chain(WITHOUT_EFFECT.iter().map(|o| o.name));
     let known: Vec<String> = theirs.map(|name| format!("-{name}")).chain(long).collect();
     match nearest_of(name, known.iter().map(String::as_str)) {
         Some(near) => format!("Did you mean {near}? `beff-raw {COMMAND} --help` shows all options."),

@@ -75,10 +75,22 @@ fn benchmarks_and_rows_of_imb_are_shown_without_mpi() {
 }
 
 #[test]
+fn command_lines_of_the_release_work_with_options_without_effect() {
+    let line =
+        "P_IWrite_Indv -iter 5 -npmin 2 -msglog 20:20 -iter_policy off -time 500 -mem 0.5 -off_cache -1 --plan 2";
+    let done = imb(&line.split(' ').collect::<Vec<_>>());
+    let [shown, said] = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(done.status.success() && shown.contains("P_IWrite_Indv") && shown.contains("1048576"), "{shown}{said}");
+    for option in ["-time 500", "-mem 0.5", "-off_cache -1"] {
+        assert!(said.contains(&format!("{option} has no effect: ")), "{said}");
+    }
+}
+
+#[test]
 fn options_of_the_release_that_are_missing_are_named() {
     for (args, parts) in [
         (&["-map", "2x2"][..], ["-map:", "launcher"]),
-        (&["-npmin", "2", "-off_cache", "-1"], ["-off_cache:", "not supported"]),
+        (&["-npmin", "2", "-root_shift", "on"], ["-root_shift:", "not supported"]),
         (&["-exclude", "S_Read_Indv", "Open_Close"], ["'Open_Close'", "commas"]),
     ] {
         let done = imb(args);
