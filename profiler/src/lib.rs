@@ -5,9 +5,11 @@
 //! process file (`sink`). `data`, `files`, `requests` and `program` define the recorded values, `dictionary` numbers the objects of
 //! handles, `decode` decodes them, `handles` uses both. `beff_trace::raw` reads the file.
 //!
-//! Set by the launcher: `BEFF_PROFILE_DIR` (directory of the files; nothing is recorded without it), `BEFF_PROFILE_LIMIT_BYTES` (maximum
+//! Set by the launcher: `BEFF_PROFILE_DIR` (directory of the files; nothing is recorded without it, as a message says), `BEFF_PROFILE_LIMIT_BYTES` (maximum
 //! size of a file), `BEFF_PROFILE_PMPI=0` (calls by `PMPI_` names are not recorded), `BEFF_PROFILE_OUT` and `BEFF_PROFILE_MERGER`
-//! (profile that rank 0 creates after MPI_Finalize, and the program for it).
+//! (profile that rank 0 creates after MPI_Finalize, and the program for it), `BEFF_PROFILE_LAUNCHED` (`beff-raw profile` started the
+//! program). The library itself sets `BEFF_PROFILE_WORLD` in launchers that the program starts: it names the directory of their ranks
+//! (`world`).
 
 mod clock;
 mod cost;
@@ -31,6 +33,7 @@ mod table;
 mod testing;
 mod thread;
 mod thread_buffer;
+mod world;
 
 /// Identifies the library for `beff-raw profile`, which selects the one that fits the program.
 #[no_mangle]
@@ -41,6 +44,7 @@ extern "C" fn load() {
     message::on_load();
     name::on_load();
     program::on_load();
+    world::on_load();
 }
 
 #[used]

@@ -11,10 +11,11 @@ use beff_trace::{Call, Function, RecordingStatus};
 
 use crate::clock::{self, ticks};
 use crate::message::report;
-use crate::mpi::{library_version, pmpi, predefined_handles, Word};
+use crate::mpi::{handle, library_version, pmpi, predefined_handles, Word};
 use crate::name::{exclude_pmpi, is_pmpi_excluded, Name};
 use crate::original::Symbol;
 use crate::thread::{is_inside_call, CallGuard};
+use crate::world::{self, WorldStart};
 use crate::{cost, decode, hosts, merge, sink};
 
 /// Open sessions, including MPI_Init.
@@ -126,8 +127,9 @@ fn finish_recording(end: RecordingStatus, offset_ns: i64) {
         merge_here = (head.rank == 0 && end == RecordingStatus::Complete).then_some(head.ranks);
     });
     if let (Some(ranks), Some(out)) = (merge_here, std::env::var_os("BEFF_PROFILE_OUT")) {
-        if let Some(dir) = std::env::var_os("BEFF_PROFILE_DIR") {
-            merge::merge_after_finalize(&PathBuf::from(dir), &PathBuf::from(out), ranks);
+        if let Some(recording) = std::env::var_os("BEFF_PROFILE_DIR") {
+            let (directory, out) = world::merge_paths(recording, out);
+            merge::merge_after_finalize(&directory, &out, ranks);
         }
     }
 }
@@ -140,12 +142,18 @@ fn storage_bytes() -> Option<[u64; 2]> {
 }
 
 fn start_recording(world: Word, session: Word) {
-    let Some(dir) = std::env::var_os("BEFF_PROFILE_DIR") else { return };
     if sink::is_recording() || OPEN_SESSIONS.load(Ordering::Relaxed) > 0 || !is_matching_mpi() {
         return;
     }
     let Some((rank, ranks)) = (if session == 0 { world_rank(world) } else { session_rank(session) }) else {
         return report("cannot determine the rank of this process, which is not recorded");
+    };
+    let Some(recording) = std::env::var_os("BEFF_PROFILE_DIR").filter(|directory| !directory.is_empty()) else {
+        return world::report_unrecorded(
+            rank,
+            ranks,
+            "BEFF_PROFILE_DIR, the directory for the recording, is not set. `beff-raw profile -- COMMAND` sets it",
+        );
     };
     let offset = if session == 0 { hosts::offset_ns() } else { 0 };
     BEGIN_OFFSET_NS.store(offset, Ordering::Relaxed);
@@ -171,8 +179,18 @@ fn start_recording(world: Word, session: Word) {
         Some(Ok(bytes)) => bytes,
         Some(Err(_)) => return report("BEFF_PROFILE_LIMIT_BYTES is not a number of bytes; nothing is recorded"),
     };
+    let start = WorldStart { is_spawned: session == 0 && is_spawned(), ranks };
+    let Some(directory) = world::enter_directory(&PathBuf::from(recording), rank, &start) else { return };
+    let file = directory.join(format!("rank-{rank}.beff"));
+    if file.symlink_metadata().is_ok() {
+        let reason = format!(
+            "{} contains the recording of another program. Give each program a recording of its own",
+            directory.display()
+        );
+        return world::report_unrecorded(rank, ranks, &reason);
+    }
     register_fork_handler();
-    sink::begin(&PathBuf::from(dir).join(format!("rank-{rank}.beff")), head, limit_bytes);
+    sink::begin(&file, head, limit_bytes);
 }
 
 fn command() -> Vec<String> {
@@ -185,6 +203,12 @@ fn world_rank(world: Word) -> Option<(u32, u32)> {
     let (mut rank, mut ranks): (c_int, c_int) = (0, 0);
     let fine = pmpi!(Comm_rank(world, &raw mut rank)) == 0 && pmpi!(Comm_size(world, &raw mut ranks)) == 0;
     fine.then_some((u32::try_from(rank).ok()?, u32::try_from(ranks).ok()?))
+}
+
+/// True if MPI_Comm_spawn started this process.
+fn is_spawned() -> bool {
+    let mut parent: Word = predefined_handles().comm_null;
+    pmpi!(Comm_get_parent(&raw mut parent)) == 0 && handle(parent) != predefined_handles().comm_null
 }
 
 fn session_rank(session: Word) -> Option<(u32, u32)> {

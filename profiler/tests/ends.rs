@@ -104,6 +104,8 @@ fn nothing_is_created_without_a_directory_or_without_mpi() {
     let preload = library.to_string_lossy();
     let run = scene.run(1, &[("LD_PRELOAD", &preload)], &["plain", "10"]);
     assert_eq!((run.code, run.stdout), (Some(4), vec!["plain".to_owned()]));
+    let said: Vec<&String> = run.stderr.iter().filter(|line| line.contains("profiler")).collect();
+    assert!(said.len() == 1 && said[0].contains("is not recorded: BEFF_PROFILE_DIR"), "{said:?}");
     let profile = scene.path("nothing");
     std::fs::create_dir(&profile).unwrap();
     let shell = Command::new("sh")
@@ -178,6 +180,20 @@ fn a_session_is_recorded_like_a_world() {
             file.events().find_map(|event| if let Event::Comm { ranks, .. } = event { Some(ranks) } else { None });
         assert_eq!(ranks, Some(vec![0, 1]));
     }
+}
+
+#[test]
+fn a_second_program_in_the_directory_says_once_that_it_is_not_recorded() {
+    let scene = TestProgram::new("ends.c", &[]).unwrap();
+    assert_eq!(scene.record(2, &[], &["plain", "10"]).code, Some(0));
+    let profile = scene.path("profile");
+    let (library, profile) = (support::library(), profile.to_str().unwrap());
+    let variables = [("LD_PRELOAD", library.to_str().unwrap()), ("BEFF_PROFILE_DIR", profile)];
+    let run = scene.run(2, &variables, &["plain", "20"]);
+    let said: Vec<&String> = run.stderr.iter().filter(|line| line.contains("profiler")).collect();
+    assert!(run.code == Some(0) && said.len() == 1, "{run:?}");
+    assert!(said[0].contains("is not recorded") && said[0].contains("the recording of another program"), "{said:?}");
+    assert_eq!((0..2).map(|rank| writes(&scene.file(rank)).len()).collect::<Vec<_>>(), [10, 10]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::profile_support::{application, calls_of, launched, profile};
 use crate::replay::replay;
-use crate::support::{items, number, signal, skip, succeed, Launch, Scratch, PROGRAM};
+use crate::support::{items, launcher, number, signal, skip, succeed, Launch, Scratch, PROGRAM};
 
 fn path(path: &Path) -> &str {
     path.to_str().expect("names of scratch files are text")
@@ -175,6 +175,12 @@ fn the_exit_code_is_that_of_the_program() {
     assert_eq!((run.code(), run.stdout.as_str()), (7, "said\n"), "{run}");
     assert!(run.stderr.contains("nothing was recorded"), "{run}");
     assert!(!output.exists());
+    for (words, reason) in
+        [(&["true"][..], "no process with the profiler started MPI"), (&["env", "-i", "true"], "`env -i`")]
+    {
+        let run = Launch::alone().arg("profile").arg("-o").arg(&output).arg("--").args(words).run();
+        assert!(run.code() == 1 && run.stderr.contains("nothing was recorded") && run.stderr.contains(reason), "{run}");
+    }
     let run = profile(&scratch.join("none.csv"), 1, Path::new("./not-there-at-all"), &[]).run();
     assert_ne!(run.code(), 0, "{run}");
     assert!(run.stderr.contains("no word of the command is a program"), "{run}");
@@ -208,6 +214,53 @@ fn a_program_behind_a_script_is_recorded() {
     assert_eq!(fs::read(&output).unwrap()[..4], [0x28, 0xb5, 0x2f, 0xfd], "zstd by its name");
     let shown = Launch::alone().args(["profile", "show"]).arg(&output).run();
     assert!(shown.code() == 0 && shown.stdout.contains("MPI_File_write_at"), "{shown}");
+}
+
+/// Each MPI program that a script starts, also two at a time.
+#[test]
+fn every_world_of_a_script_has_a_profile() {
+    let scratch = Scratch::new();
+    let program = application(&scratch, "turns");
+    let start = |ranks: u64, data: &str, rounds: u64| {
+        format!("{} {} {} message {rounds}", launched(ranks).join(" "), program.display(), scratch.join(data).display())
+    };
+    let script = format!("{} & {}; wait; {}", start(2, "a", 5), start(2, "b", 5), start(1, "c", 3));
+    let output = scratch.join("a.csv");
+    let launch = Launch::alone().arg("profile").arg("-o").arg(&output).args(["--", "bash", "-c", &script]);
+    let run = launch.within(Duration::from_secs(60)).run();
+    assert_eq!(run.code(), 0, "{run}");
+    assert!(!run.stderr.contains("not recorded"), "{run}");
+    let mut files = Vec::new();
+    for (name, writes) in [("a.csv", 10), ("a-2.csv", 10), ("a-3.csv", 3)] {
+        let text = fs::read_to_string(scratch.join(name)).unwrap_or_else(|e| panic!("{name}: {e}: {run}"));
+        assert_eq!(calls_of(&text, "File_write_at").len(), writes, "{name}: {run}");
+        files.extend(text.lines().filter(|line| line.starts_with("file,")).map(str::to_owned));
+    }
+    files.sort();
+    assert!(files.len() == 3 && files[0] != files[1] && files[1] != files[2], "one file in each: {files:?}");
+    assert!(!scratch.join("a.csv.parts").exists(), "{run}");
+}
+
+/// A preload in the options of the launcher is no program, and does not replace the profiler.
+#[test]
+fn a_preload_of_the_command_stays_and_the_program_is_recorded() {
+    let scratch = Scratch::new();
+    let (program, library, source) = (application(&scratch, "turns"), scratch.join("x.so"), scratch.join("x.c"));
+    fs::write(&source, "int beff_test;\n").unwrap();
+    succeed(Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source)).unwrap();
+    let output = scratch.join("a.csv");
+    let mut words = launched(1);
+    let setting = match launcher().mpi.as_str() {
+        "openmpi" => vec!["-x".to_owned(), format!("LD_PRELOAD={}", library.display())],
+        _ => vec!["-genv".to_owned(), "LD_PRELOAD".to_owned(), library.display().to_string()],
+    };
+    words.splice(1..1, setting);
+    let launch = Launch::alone().arg("profile").arg("-o").arg(&output).arg("--").args(words);
+    let script = format!("echo $LD_PRELOAD; exec {} {} message 2", program.display(), scratch.join("data").display());
+    let run = launch.args(["sh", "-c", &script]).run();
+    assert_eq!(run.code(), 0, "{run}");
+    assert!(run.stdout.contains("libbeff_profiler.so:") && run.stdout.contains("/x.so\n"), "{run}");
+    assert_eq!(calls_of(&fs::read_to_string(&output).unwrap(), "File_write_at").len(), 2, "{run}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn an_empty_recording_is_not_a_profile() {
     let output = scratch.join("a.csv");
     let launch = Launch::alone().arg("profile").arg("-o").arg(&output).args(["--", "sh", "-c"]);
     let run = launch.arg(format!("echo precious > {}", output.display())).run();
-    assert!(run.code() == 0 && run.stderr.contains("nothing was recorded"), "{run}");
+    assert!(run.code() == 1 && run.stderr.contains("nothing was recorded"), "{run}");
     assert!(!run.stderr.contains("wrote "), "{run}");
     assert_eq!(fs::read_to_string(&output).unwrap(), "precious\n");
 }

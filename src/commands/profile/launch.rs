@@ -12,16 +12,18 @@ use anyhow::Context;
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
-use super::launcher::{is_launcher, with_variables, LaunchCommand};
+use super::launcher::{with_variables, LaunchCommand};
 use super::options::check_absent;
+use super::preload::environment_removal;
 use super::program::{Abi, MpiLinkage};
+use super::words::is_launcher;
 use super::{library, merge, program, ProfileArgs};
 use crate::frame::command::{print_diagnostic, reject_usage};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::paths::shell_word;
 use crate::frame::system::launcher::launched_process_count;
 
-/// Runs the command, and ends this process with the exit code of the application.
+/// Runs the command, and ends this process with the exit code of the application, or with 1 if that was 0 and a profile is missing.
 ///
 /// # Errors
 /// The command cannot be started, or its profile cannot be written.
@@ -37,7 +39,7 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
     let Some(library) = select_library(&found, family) else {
         // The reason was printed: the application runs without a profile.
         let launch = LaunchCommand { words: args.command.clone(), environment: Vec::new(), family };
-        exit_like(start_and_wait(&launch)?);
+        return Ok(exit_without_profile(start_and_wait(&launch)?));
     };
     let output = std::path::absolute(match &args.output {
         Some(path) => path.clone(),
@@ -56,14 +58,13 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
         let _ = std::fs::remove_dir(&parts);
     }
     let status = status?;
-    if let Err(error) = finalize_profile(&parts, &output) {
-        // The status of the application takes precedence, and has not been reported yet.
-        print_diagnostic(&format!("{error:#}"));
-        if status.success() {
-            return Ok(Exit::Failure);
+    match finalize_profiles(&parts, &output, &args.command) {
+        Ok(()) => exit_like(status),
+        Err(error) => {
+            print_diagnostic(&format!("{error:#}"));
+            Ok(exit_without_profile(status))
         }
     }
-    exit_like(status)
 }
 
 /// Error if a launcher has started this program several times: only one of them can create the directory, and its application would wait
@@ -194,21 +195,50 @@ fn wait(child: &mut Child, terminate: &AtomicBool) -> anyhow::Result<ExitStatus>
     }
 }
 
-/// Publishes the profile and reports it. Only a merge of this recording is accepted.
-fn finalize_profile(parts: &Path, output: &Path) -> anyhow::Result<()> {
-    if !merge::has_recordings(parts) {
-        let _ = std::fs::remove_dir(parts);
-        print_diagnostic(
-            "nothing was recorded: no process with the profiler started MPI (the program is static, starts its \
-             processes another way, or its MPI is another one)",
-        );
-        return Ok(());
+/// Publishes the profile of each world and reports it. Only merges of this recording are accepted.
+///
+/// # Errors
+/// Nothing was recorded, or the last of the profiles that could not be written; the others are printed.
+fn finalize_profiles(parts: &Path, output: &Path, command: &[OsString]) -> anyhow::Result<()> {
+    let worlds = merge::worlds(parts, output);
+    let mut result = if worlds.is_empty() { Err(nothing_recorded(command).into()) } else { Ok(()) };
+    for (recording, output) in worlds {
+        if let Err(error) = merge::publish_profile(&recording, &output) {
+            if let Err(earlier) = std::mem::replace(&mut result, Err(error)) {
+                print_diagnostic(&format!("{earlier:#}"));
+            }
+            continue;
+        }
+        merge::remove_parts(&recording);
+        let word = shell_word(output.as_os_str());
+        print_diagnostic(&format!("wrote {}; `beff-raw profile show {word}` shows its content", output.display()));
     }
-    merge::publish_profile(parts, output)?;
-    merge::remove_parts(parts);
-    let word = shell_word(output.as_os_str());
-    print_diagnostic(&format!("wrote {}; `beff-raw profile show {word}` shows its content", output.display()));
-    Ok(())
+    merge::remove_empty(parts);
+    result
+}
+
+/// Why there is no recording, as far as the command tells.
+fn nothing_recorded(command: &[OsString]) -> UsageError {
+    match environment_removal(command) {
+        Some(part) => UsageError::new(
+            format!("nothing was recorded: `{part}` in the command removes the variables that load the profiler"),
+            "Start the program without it; options of the launcher or `unset` remove other variables.",
+        ),
+        None => UsageError::new(
+            "nothing was recorded: no process with the profiler started MPI (the program does not use MPI, is static, \
+             or its MPI is another one; or something started it with other variables: env -i, ssh, sudo, a container)",
+            "Start the program itself: beff-raw profile -- LAUNCHER -n RANKS PROGRAM; `beff-raw info` lists the MPIs \
+             that can be recorded.",
+        ),
+    }
+}
+
+/// Exit code of an application without a profile; the reason was printed.
+fn exit_without_profile(status: ExitStatus) -> Exit {
+    if status.success() {
+        return Exit::Failure;
+    }
+    exit_like(status)
 }
 
 /// Ends this process with the status of the application.

@@ -1,7 +1,10 @@
 //! Launchers, and how each sets a variable for the ranks alone: the launcher itself and its daemons need no preload.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+
+use super::preload::{take_preloads, CommandPreloads, PRELOAD};
+use super::words::{file_name, is_launcher};
 
 /// How a launcher passes variables to its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,63 +30,70 @@ pub struct LaunchCommand {
     pub family: Option<&'static str>,
 }
 
-/// True if the word is a launcher.
-pub fn is_launcher(word: &OsStr) -> bool {
-    let names = ["mpirun", "mpiexec", "orterun", "prterun", "srun"];
-    let name = file_name(word);
-    names.iter().any(|known| name == *known || name.strip_prefix(known).is_some_and(|rest| rest.starts_with('.')))
-}
-
-fn file_name(word: &OsStr) -> String {
-    Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned()
-}
-
 /// Adds variables for its ranks to a command. `version` is the output of `LAUNCHER --version`.
 pub fn with_variables(words: &[OsString], variables: &[(&str, OsString)], version: &str) -> LaunchCommand {
     let (way, family) = environment_passing(words.first().map_or(OsStr::new(""), OsString::as_os_str), version);
     let mut all = Vec::with_capacity(words.len() + 2 * variables.len());
     let mut environment = Vec::new();
+    let CommandPreloads { words, preloads } = command_preloads(words, variables);
+    let of_program = |program: usize| {
+        let preload = preloads.get(program).cloned().flatten();
+        variables.iter().map(move |(name, value)| {
+            (*name, preload.clone().filter(|_| *name == PRELOAD).unwrap_or_else(|| value.clone()))
+        })
+    };
     let Some((first, rest)) = words.split_first() else { return LaunchCommand { words: all, environment, family } };
     all.push(first.clone());
     match way {
         EnvironmentPassing::X => {
-            let options = || {
-                variables.iter().flat_map(|(name, value)| {
+            let options = |program| {
+                of_program(program).flat_map(|(name, value)| {
                     let mut set = OsString::from(format!("{name}="));
                     set.push(value);
                     [OsString::from("-x"), set]
                 })
             };
-            all.extend(options());
+            all.extend(options(0));
+            let mut program = 0;
             for word in rest {
                 all.push(word.clone());
                 if word == ":" {
-                    all.extend(options());
+                    program += 1;
+                    all.extend(options(program));
                 }
             }
         }
         EnvironmentPassing::Genv => {
-            for (name, value) in variables {
-                all.extend([OsString::from("-genv"), OsString::from(name), value.clone()]);
+            for (name, value) in of_program(0) {
+                all.extend([OsString::from("-genv"), OsString::from(name), value]);
             }
             all.extend_from_slice(rest);
         }
         EnvironmentPassing::Export => {
             // A value with a comma would be cut; srun takes the values of bare names from its environment.
             let mut export = OsString::from("--export=ALL");
-            for (name, value) in variables {
+            for (name, value) in of_program(0) {
                 export.push(format!(",{name}"));
-                environment.push(((*name).to_owned(), value.clone()));
+                environment.push((name.to_owned(), value));
             }
             all.push(export);
             all.extend_from_slice(rest);
         }
         EnvironmentPassing::Environment => {
-            environment.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+            environment.extend(of_program(0).map(|(name, value)| (name.to_owned(), value)));
             all.extend_from_slice(rest);
         }
     }
     LaunchCommand { words: all, environment, family }
+}
+
+fn command_preloads(words: &[OsString], variables: &[(&str, OsString)]) -> CommandPreloads {
+    let Some((_, preload)) = variables.iter().find(|(name, _)| *name == PRELOAD) else {
+        return CommandPreloads { words: words.to_vec(), preloads: Vec::new() };
+    };
+    // Others were inherited, and the command replaces them.
+    let profiler = preload.as_bytes().split(|byte| *byte == b':').next().unwrap_or_default();
+    take_preloads(words, OsStr::from_bytes(profiler))
 }
 
 fn environment_passing(first: &OsStr, version: &str) -> (EnvironmentPassing, Option<&'static str>) {
@@ -130,17 +140,14 @@ mod tests {
         let slurm = launch("srun -n 2 ./a", "slurm 23");
         assert_eq!(line(&slurm), "srun|--export=ALL,LD_PRELOAD,DIR|-n|2|./a");
         assert_eq!(slurm.environment.len(), 2);
+        let own = launch("mpirun -genv LD_PRELOAD ./x.so -n 2 ./a", "HYDRA build details:");
+        assert_eq!(line(&own), "mpirun|-genv|LD_PRELOAD|/a,b.so:./x.so|-genv|DIR|/d e|-n|2|./a");
+        let own = launch("mpirun ./a : -x LD_PRELOAD=x.so ./b", "mpirun (Open MPI) 4.1.4\n");
+        assert_eq!(
+            line(&own),
+            "mpirun|-x|LD_PRELOAD=/a,b.so|-x|DIR=/d e|./a|:|-x|LD_PRELOAD=/a,b.so:x.so|-x|DIR=/d e|./b"
+        );
         let none = launch("./a -n 2", "");
         assert_eq!((line(&none).as_str(), none.environment.len()), ("./a|-n|2", 2));
-    }
-
-    #[test]
-    fn names_of_launchers() {
-        for name in ["mpirun", "/opt/x/mpiexec", "mpirun.openmpi", "mpiexec.hydra", "srun", "prterun"] {
-            assert!(is_launcher(OsStr::new(name)), "{name}");
-        }
-        for name in ["./a.out", "mpirunner", "python3", "bash"] {
-            assert!(!is_launcher(OsStr::new(name)), "{name}");
-        }
     }
 }

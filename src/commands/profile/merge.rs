@@ -2,9 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use beff_trace::merge::MergeError;
+use beff_trace::raw::WORLD_PREFIX;
 
 use super::options::{check_absent, MergeArgs};
 use crate::frame::command::print_diagnostic;
@@ -37,15 +39,54 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
         None => default_output(&args.directory)?,
     };
     check_absent(&output)?;
-    merge(&args.directory, &output)?;
-    if std::env::var_os(LAUNCHED_VARIABLE).is_none() {
+    if std::env::var_os(LAUNCHED_VARIABLE).is_some() {
+        // Started by rank 0 of this world.
+        return merge(&args.directory, &output).map(|()| Exit::Ok);
+    }
+    let mut worlds = worlds(&args.directory, &output);
+    if worlds.is_empty() {
+        worlds.push((args.directory.clone(), output));
+    }
+    for (_, output) in &worlds {
+        check_absent(output)?;
+    }
+    for (recording, output) in worlds {
+        merge(&recording, &output)?;
         print_diagnostic(&format!(
             "wrote {}; the files in {} are no longer needed",
             output.display(),
-            args.directory.display()
+            recording.display()
         ));
     }
     Ok(Exit::Ok)
+}
+
+/// The recordings in a directory, of one MPI world each, in the order of their start, with the names of their profiles: the first has
+/// that of the output, the others are numbered. Worlds of launchers that the recorded command started have directories of their own.
+pub fn worlds(parts: &Path, output: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let own = Some(parts.to_owned()).filter(|parts| has_recordings(parts));
+    let mut others: Vec<PathBuf> = world_directories(parts).filter(|directory| has_recordings(directory)).collect();
+    others.sort();
+    let all = own.into_iter().chain(others).enumerate();
+    all.map(|(index, recording)| (recording, numbered_output(output, index + 1))).collect()
+}
+
+fn world_directories(parts: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(parts).into_iter().flatten().flatten();
+    let entries = entries.filter(|entry| entry.file_name().as_bytes().starts_with(WORLD_PREFIX.as_bytes()));
+    entries.map(|entry| entry.path())
+}
+
+/// `a-2.csv.zst` for `a.csv.zst` and 2.
+fn numbered_output(output: &Path, number: usize) -> PathBuf {
+    if number == 1 {
+        return output.to_owned();
+    }
+    let name = output.file_name().unwrap_or_default().as_bytes();
+    let stem = name.strip_suffix(b".zst").unwrap_or(name);
+    let stem = stem.strip_suffix(b".csv").unwrap_or(stem);
+    let name = [stem, format!("-{number}").as_bytes(), &name[stem.len()..]].concat();
+    output.with_file_name(OsString::from_vec(name))
 }
 
 fn default_output(directory: &Path) -> Result<PathBuf, UsageError> {
@@ -112,7 +153,7 @@ fn unused_output(output: &Path) -> PathBuf {
 }
 
 /// True if a process has recorded into the directory, or it cannot be read: then merging reports why.
-pub fn has_recordings(parts: &Path) -> bool {
+fn has_recordings(parts: &Path) -> bool {
     let any = |entries: std::fs::ReadDir| entries.flatten().any(|entry| is_recording(&entry.file_name()));
     std::fs::read_dir(parts).map_or(true, any)
 }
@@ -131,4 +172,48 @@ pub fn remove_parts(parts: &Path) {
         }
     }
     let _ = std::fs::remove_dir(parts);
+}
+
+/// Removes the directory of a recording and those of its worlds, unless they contain files.
+pub fn remove_empty(parts: &Path) {
+    for directory in world_directories(parts) {
+        let _ = std::fs::remove_dir(directory);
+    }
+    let _ = std::fs::remove_dir(parts);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_of_further_worlds_are_numbered() {
+        let directory = tempfile::tempdir().unwrap();
+        let parts = directory.path().join("a.csv.parts");
+        let recordings = ["", "world-5-77", "world-10-3", "world-spawned-1"].map(|name| parts.join(name));
+        for recording in &recordings {
+            std::fs::create_dir(recording).unwrap();
+        }
+        // Nothing is recorded in the first one of a launcher.
+        let of = |output: &str| worlds(&parts, Path::new(output));
+        assert_eq!(of("/d/a.csv"), []);
+        for recording in [0, 2, 3] {
+            std::fs::write(recordings[recording].join("rank-0.beff"), "").unwrap();
+        }
+        let expected = |names: [&str; 3]| -> Vec<(PathBuf, PathBuf)> {
+            [0, 2, 3].iter().zip(names).map(|(index, name)| (recordings[*index].clone(), name.into())).collect()
+        };
+        assert_eq!(of("/d/a.csv"), expected(["/d/a.csv", "/d/a-2.csv", "/d/a-3.csv"]));
+        assert_eq!(of("x.csv.zst"), expected(["x.csv.zst", "x-2.csv.zst", "x-3.csv.zst"]));
+        std::fs::remove_file(parts.join("rank-0.beff")).unwrap();
+        let named = of("x.trace.1");
+        assert_eq!(named[0], (recordings[2].clone(), "x.trace.1".into()));
+        assert_eq!(named[1], (recordings[3].clone(), "x.trace.1-2".into()));
+        remove_empty(&parts);
+        assert!(!recordings[1].exists() && recordings[2].exists() && recordings[3].exists());
+        remove_parts(&recordings[2]);
+        remove_parts(&recordings[3]);
+        remove_empty(&parts);
+        assert!(!parts.exists());
+    }
 }

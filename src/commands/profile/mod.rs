@@ -5,8 +5,10 @@ mod launcher;
 mod library;
 mod merge;
 mod options;
+mod preload;
 mod program;
 mod show;
+mod words;
 
 pub use options::{MergeArgs, ProfileAction, ProfileArgs, ShowArgs, ShowFormat};
 
@@ -30,12 +32,14 @@ pub const COMMAND: Command = Command {
 
 const AFTER_HELP: &str = concat!(
     "Examples:
-  Record a program with 4 ranks; its output and its exit code stay as they are:
+  Record a program with 4 ranks; its output and its exit code stay as they are (1 instead of 0 without a profile):
       beff-raw profile -o app.csv -- mpirun -n 4 ./app input.nml
   Its calls, and the largest costs:
       beff-raw profile show app.csv
   Run its I/O as a benchmark, through MPI-IO and without:
       mpirun -n 4 beff-raw replay app.csv --backend mpiio,posix
+  Record each MPI program that a script starts, as app.csv, app-2.csv and so on:
+      beff-raw profile -o app.csv -- ./job.sh
   Make a profile of what a killed run left:
       beff-raw profile merge app.csv.parts -o app.csv
 
@@ -49,7 +53,8 @@ docs/profile.md describes the file; it is text, and can be edited or written by 
 /// Runs the command.
 ///
 /// # Errors
-/// Errors of recording, merging or showing. An application that fails is not an error: its exit code is passed on.
+/// Errors of recording, merging or showing. An application that fails is not an error: its exit code is passed on. One without a
+/// profile is: exit code 1, unless the application failed.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
     match &args.action {
         Some(ProfileAction::Merge(args)) => merge::run(args),

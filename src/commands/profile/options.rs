@@ -11,7 +11,8 @@ use crate::frame::error::UsageError;
 #[derive(Clone, Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub struct ProfileArgs {
-    /// Profile to write; existing files are not overwritten [default: APP.profile.csv, or an unused name like it]
+    /// Profile to write; existing files are not overwritten. Those of further MPI programs of a script are numbered [default:
+    /// APP.profile.csv, or an unused name like it]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Maximum bytes that all ranks together may record on disk; calls beyond are not recorded, and the profile says so

@@ -8,6 +8,8 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::words::setting_values;
+
 /// Binary interfaces of MPI libraries: a program compiled for one does not work with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abi {
@@ -59,8 +61,13 @@ pub enum MpiLinkage {
 /// Examines the words after the launcher: the first program that links MPI, also through a script, an interpreter or `env`.
 pub fn find(words: &[OsString], is_launched: bool) -> MpiLinkage {
     let mut first = MpiLinkage::NotFound;
-    for word in words.iter().skip(usize::from(is_launched)) {
-        let Some(path) = executable(word) else { continue };
+    let mut rest = words.iter().skip(usize::from(is_launched));
+    while let Some(word) = rest.next() {
+        if let (Some(last_value), true) = (setting_values(word).checked_sub(1), is_launched) {
+            rest.nth(last_value);
+            continue;
+        }
+        let Some(path) = executable(word).filter(|path| !is_shared_library(path)) else { continue };
         let found = inspect(&path, 4);
         if matches!(found, MpiLinkage::Links(..)) {
             return found;
@@ -77,7 +84,7 @@ pub fn find(words: &[OsString], is_launched: bool) -> MpiLinkage {
 }
 
 /// File of a word, as the shell would find it.
-fn executable(word: &OsStr) -> Option<PathBuf> {
+pub fn executable(word: &OsStr) -> Option<PathBuf> {
     if word.to_string_lossy().starts_with('-') {
         return None;
     }
@@ -115,6 +122,22 @@ fn inspect_script(path: &Path, line: &[u8], depth: u32) -> MpiLinkage {
     };
     let found = if depth == 0 { None } else { interpreters.into_iter().find_map(links) };
     found.unwrap_or_else(|| MpiLinkage::Loads(path.to_owned()))
+}
+
+/// True for a shared library without a dynamic linker of its own. A static program that can be loaded at any address says that it is a
+/// program.
+fn is_shared_library(path: &Path) -> bool {
+    let flags = || {
+        let mut file = File::open(path).ok()?;
+        let mut elf = elf::ElfStream::<elf::endian::AnyEndian, _>::open_stream(&mut file).ok()?;
+        let is_program = elf.segments().iter().any(|segment| segment.p_type == elf::abi::PT_INTERP);
+        if is_program || elf.ehdr.e_type != elf::abi::ET_DYN {
+            return None;
+        }
+        let table = elf.dynamic().ok()??;
+        Some(table.iter().find(|entry| entry.d_tag == elf::abi::DT_FLAGS_1).map_or(0, |entry| entry.d_val()))
+    };
+    flags().is_some_and(|flags| flags & elf::abi::DF_1_PIE.unsigned_abs() == 0)
 }
 
 /// The dynamic linker that a program names; None for anything else.
@@ -180,5 +203,37 @@ mod tests {
         assert_eq!(inspect(&script, 4), MpiLinkage::Loads(script.clone()));
         assert!(matches!(find(&words("true"), false), MpiLinkage::Loads(_)));
         assert_eq!(find(&words("mpirun -n 2 ./surely-not-there"), true), MpiLinkage::NotFound);
+    }
+
+    /// Compiles a program or library of C without MPI; None if there is no static C library.
+    fn compiled(directory: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
+        let (source, program) = (directory.join("main.c"), directory.join(name));
+        std::fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+        let done = Command::new("cc").args(options).arg(&source).arg("-o").arg(&program).output().unwrap();
+        done.status.success().then_some(program)
+    }
+
+    #[test]
+    fn a_library_or_the_value_of_an_option_is_not_the_program() {
+        let directory = tempfile::tempdir().unwrap();
+        let library = compiled(directory.path(), "x.so", &["-shared", "-fPIC"]).unwrap();
+        let me = std::env::current_exe().unwrap();
+        assert!(is_shared_library(&library) && !is_shared_library(&me));
+        let line = |option: &str, name: &str, value: &Path, program: &Path| {
+            ["mpirun", option, name].map(OsString::from).into_iter().chain([value.into(), program.into()]).collect()
+        };
+        let find = |line: Vec<OsString>| find(&line, true);
+        assert!(matches!(find(line("-genv", "LD_PRELOAD", &library, &me)), MpiLinkage::Links(_, path) if path == me));
+        assert_eq!(find(line("-n", "2", &library, Path::new("./not-there"))), MpiLinkage::NotFound);
+        for (name, options) in [("static", &["-static"][..]), ("static-pie", &["-static-pie", "-fPIE"])] {
+            match compiled(directory.path(), name, options) {
+                Some(program) => {
+                    assert_eq!(find(line("-n", "2", &library, &program)), MpiLinkage::Static(program.clone()));
+                    let found = find(line("-env", "SHELL", &program, &me));
+                    assert!(matches!(found, MpiLinkage::Links(..)), "{found:?}");
+                }
+                None => eprintln!("SKIPPED: no static C library: {name}"),
+            }
+        }
     }
 }

@@ -29,6 +29,9 @@ pub use reader::{Events, ProcessFile};
 /// Version of the format. 2: [`Event::Storage`]. 3: [`Call::unchanged_ns`]. 4: [`Event::Removed`].
 pub const VERSION: u32 = 4;
 
+/// Prefix of the directory of a world, inside that of a recording with several worlds.
+pub const WORLD_PREFIX: &str = "world-";
+
 /// Size of a block in bytes.
 pub const BLOCK_BYTES: usize = 1 << 16;
 
