@@ -57,7 +57,6 @@ pub struct OverlapTimes {
     #[serde(default)]
     pub blocking_seconds: Option<f64>,
     /// The non-blocking call alone, completed at once.
-    #[serde(alias = "pure_seconds")]
     pub alone_seconds: f64,
     /// The non-blocking call with the CPU load between start and completion.
     pub overlapped_seconds: f64,

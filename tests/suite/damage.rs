@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The program damages one place of each pattern at one moment (`--inject KIND --inject-at MOMENT`), as the seed says, and tells in
-//! `damages` of the document where. Found and named is a damage with an element of `corruptions` of its backend, pattern and file
+//! `injected_faults` of the document where. Found and named is a damage with an element of `corruptions` of its backend, pattern and file
 //! that begins inside of it.
 
 use std::collections::BTreeMap;

@@ -35,8 +35,8 @@ run_record! {
         /// Write rate of each backend before the run.
         calibrations: Vec<Calibration> = Calibration(Calibration),
         /// Calibration of the queue of `uring` for each direction and chunk size, with all trials.
-        #[serde(default, alias = "tunings")]
-        queue_calibrations: Vec<QueueCalibration> = #[serde(alias = "tuning")] QueueCalibration(QueueCalibration),
+        #[serde(default)]
+        queue_calibrations: Vec<QueueCalibration> = QueueCalibration(QueueCalibration),
         /// Trials of direct and buffered two-phase first writes, for each backend with the choice.
         #[serde(default)]
         first_write_trials: Vec<FirstWriteTrial> = FirstWriteTrial(FirstWriteTrial),

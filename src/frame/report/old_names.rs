@@ -32,6 +32,7 @@ const fn of(benchmark: &'static str, old: &'static str, new: &'static str) -> Re
 /// The first row that applies counts.
 const FIELDS: &[Renamed] = &[
     all("tunings", "queue_calibrations"),
+    of("imb_io", "pure_seconds", "alone_seconds"),
     all("repeats", "repetitions"),
     all("type_repeats", "type_repetitions"),
     within("repeats", "repeat", "repetition"),

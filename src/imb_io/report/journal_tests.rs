@@ -39,6 +39,9 @@ fn a_fact_that_an_older_file_lacks_is_not_known() {
     for key in ["file", "buffers"] {
         assert!(document["config"].as_object_mut().unwrap().remove(key).is_some());
     }
+    document["schema_version"] = 1.into();
+    let repeats = document.as_object_mut().unwrap().remove("repetitions").unwrap();
+    document["repeats"] = repeats;
     let row = document["rows"][0].as_object_mut().unwrap();
     row.remove("blocking_strategy");
     let overlap = row["overlap"].as_object_mut().unwrap();
