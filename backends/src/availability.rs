@@ -34,7 +34,8 @@ pub fn check_availability(row: &DriverRow, options: &DriverOptions, path: &FileP
     if let Some(error) = name_length_error(row, path, beff_ffi::built_with()) {
         return Availability::Unavailable(error);
     }
-    if !row.needs_support_check {
+    let is_ambiguous = is_name_ambiguous(row, path);
+    if !row.needs_support_check && !is_ambiguous {
         return Availability::Available;
     }
     let tried = exercise_driver((row.create)(options).as_ref(), path);
@@ -42,6 +43,7 @@ pub fn check_availability(row: &DriverRow, options: &DriverOptions, path: &FileP
     let _ = path.remove();
     match tried {
         Ok(()) => Availability::Available,
+        Err(e) if is_ambiguous => Availability::Unavailable(ambiguous_name_error(e)),
         Err(e) if e.cause == FailureCause::Unsupported || e.operation == "io_uring_setup" => {
             Availability::Unavailable(e)
         }
@@ -56,6 +58,22 @@ fn name_length_error(row: &DriverRow, path: &FilePath, library: &str) -> Option<
         "names of {bytes} bytes are too long for this MPI library (buffer overflow); use a --path with a shorter name"
     );
     is_so.then(|| BackendError::new("MPI_File_open", path, FailureCause::Unsupported, text))
+}
+
+/// ROMIO takes the part of a name before a colon for a type of file system, and fails if it knows no such type. Other libraries open the
+/// file, so the trial decides.
+fn is_name_ambiguous(row: &DriverRow, path: &FilePath) -> bool {
+    row.opens_by_name && path.as_os_str().as_encoded_bytes().contains(&b':')
+}
+
+fn ambiguous_name_error(error: BackendError) -> BackendError {
+    let text = format!(
+        "this MPI library takes the part of {} before ':' for a type of file system ({}); use a --path and --run-dir without ':', for \
+         example a symbolic link to the directory",
+        error.path.display(),
+        error.text
+    );
+    BackendError { cause: FailureCause::Unsupported, text, ..error }
 }
 
 fn exercise_driver(driver: &dyn Driver, path: &FilePath) -> Result<()> {
@@ -133,6 +151,9 @@ impl OpenFile for UnavailableDriver {
 
 #[cfg(test)]
 mod tests {
+    use beff_fake_mpi::{as_rank, error_code, script, ScriptedResult};
+    use beff_ffi::Universe;
+
     use super::*;
     use crate::drivers;
 
@@ -158,6 +179,33 @@ mod tests {
             assert_eq!(name_length_error(row, &long, "MPICH 4.0.2"), None);
             assert_eq!(name_length_error(row, &FilePath::unbacked("/scratch/file"), "Open MPI 4.1.4"), None);
         }
+    }
+
+    /// ROMIO refuses a name with a colon; OMPIO opens the file.
+    #[test]
+    fn a_name_with_a_colon_is_tried_by_drivers_that_open_by_name() {
+        as_rank(0, 1, || {
+            let universe = Universe::init().unwrap();
+            let options = DriverOptions::default();
+            let path = FilePath::unbacked("/scratch/DIR:Y/run/mpiio/trial");
+            for row in drivers().iter().filter(|row| !row.needs_support_check) {
+                if row.opens_by_name {
+                    script("File_open", &[ScriptedResult::Code(error_code("MPI_ERR_OTHER"))]);
+                }
+                match check_availability(row, &options, &path) {
+                    Availability::Unavailable(error) if row.opens_by_name => {
+                        assert_eq!((error.operation, error.cause), ("MPI_File_open", FailureCause::Unsupported));
+                        for part in ["DIR:Y/run", "before ':'", "type of file system", "MPI_ERR_OTHER", "use a --path"]
+                        {
+                            assert!(error.text.contains(part), "no {part}: {error}");
+                        }
+                    }
+                    found => assert!(found == Availability::Available && !row.opens_by_name, "{}: {found:?}", row.name),
+                }
+                assert_eq!(check_availability(row, &options, &path), Availability::Available, "{}", row.name);
+            }
+            std::mem::forget(universe);
+        });
     }
 
     /// A missing directory does not depend on the backend.

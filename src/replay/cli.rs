@@ -148,7 +148,8 @@ pub(crate) const REPLAY_HELP: &str = concat!(
 
 A replay needs as many ranks as were recorded; further ones idle. It issues the calls of the profile by name and
 with their arguments: only contents and names of the files differ. A call that failed or transferred less
-when it was recorded is expected to do so again. docs/replay.md describes order, contents and limits.
+when it was recorded is expected to do so again; one that succeeded and fails now is an error (exit code 1).
+docs/replay.md describes order, contents and limits.
 
 ",
     common_help!()

@@ -119,14 +119,15 @@ pub enum RepetitionStatus {
     Interrupted,
     /// The backend is unavailable, for this reason, as determined before the first repetition; without sums.
     NotRun(String),
-    /// An error before or between calls, with rank and message; without sums. The next step is in `errors`.
+    /// An error, with rank and message. Without sums if it occurred before or between calls; with those of all calls if calls failed that
+    /// succeeded when recorded. The next step is in `errors`.
     Error(String),
 }
 
 /// Calls with another result than recorded, of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultDifference {
-    /// `error`, `bytes`, `completions` or `answer`.
+    /// `failure` (the call succeeded when recorded and failed now), `error`, `bytes`, `completions` or `answer`.
     pub kind: String,
     /// Number of calls.
     pub calls: u64,

@@ -260,12 +260,14 @@ fn errors_that_were_recorded_are_expected() {
     let unexpected = profile.replace(",error=MPI_ERR_READ_ONLY", ",bytes=10");
     let scratch = Scratch::new();
     let run = launch(2, &scratch, &unexpected, "").run();
-    run.expect(0);
+    run.expect(1);
+    assert!(run.stdout.contains("replay = NOT complete") && run.stdout.contains("no speed to compare"), "{run}");
     let result = document(&scratch);
     let differences = items(&items(&result["repetitions"])[0]["differences"]);
-    assert_eq!((differences.len(), &differences[0]["kind"]), (1, &Value::from("error")), "{run}");
+    assert_eq!((differences.len(), &differences[0]["kind"]), (1, &Value::from("failure")), "{run}");
     assert_eq!(differences[0]["recorded"], "no error");
-    assert_eq!(result["derived"]["verdict"]["verdict"], "not_as_recorded");
+    let message = items(&result["errors"])[0]["message"].as_str().unwrap();
+    assert!(message.contains("MPI_File_write_at") && message.contains("recorded at 500 ns"), "{message}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -114,6 +115,43 @@ fn without_io_uring_rows_of_imb_are_not_run() {
         let expected = if row["backend"] == "uring" { "not_run" } else { "complete" };
         assert_eq!(row["ended"]["by"], expected, "{row}");
     }
+}
+
+/// ROMIO takes what stands before a colon for a type of file system.
+#[test]
+fn in_a_directory_with_a_colon_only_mpi_io_is_not_run() {
+    if launcher().mpi == "openmpi" {
+        return skip("names with a colon are refused: OMPIO opens them");
+    }
+    let scratch = Scratch::new();
+    let (disk, profile) = (scratch.join("DIR:Y"), scratch.join("app.csv"));
+    fs::create_dir(&disk).unwrap();
+    fs::write(&profile, crate::replay::program()).unwrap();
+    let launch = |command: &[&str], backends: &str| {
+        let launch = Launch::new(2).args(command).args(["--backend", backends]).within(Duration::from_secs(60));
+        launch.arg("--path").arg(&disk).arg("--out").arg(scratch.join("out")).run()
+    };
+    let io = [&SHORT[..], &["--space", "200M"]].concat();
+    let (imb, replay) = (["imb", "P_Write_Priv", "--msglog", "12:12"], ["replay", profile.to_str().unwrap()]);
+    for command in [&io[..], &imb, &replay] {
+        launch(command, "mpiio").expect(2).says(&[
+            "--backend mpiio cannot work here",
+            "DIR:Y",
+            "before ':'",
+            "use a --path",
+        ]);
+    }
+    for (command, records) in [(&imb[..], "rows"), (&replay, "repetitions")] {
+        launch(command, "mpiio,posix").expect(0).says(&["mpiio is not run", "DIR:Y"]);
+        for record in items(&document(&scratch)[records]) {
+            let expected = if record["backend"] == "mpiio" { "not_run" } else { "complete" };
+            assert_eq!(record["ended"]["by"], expected, "{record}");
+        }
+        for suffix in ["json", "jsonl", "csv"] {
+            fs::remove_file(scratch.join(&format!("out.{suffix}"))).unwrap();
+        }
+    }
+    assert_eq!(scratch.list("DIR:Y"), [] as [&str; 0]);
 }
 
 #[test]

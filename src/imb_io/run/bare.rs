@@ -79,7 +79,8 @@ pub(super) fn compare(
     backends: &[ConfiguredBackend],
 ) -> Result<BareOutcome, MpiError> {
     let mut records = Vec::new();
-    let Some(backend) = backends.iter().find(|backend| backend.name == "mpiio") else {
+    let is_usable = |backend: &&ConfiguredBackend| backend.name == "mpiio" && backend.unavailable_reason.is_none();
+    let Some(backend) = backends.iter().find(is_usable) else {
         return Ok(BareOutcome::Records(records, false));
     };
     let own = Comm::comm_self();

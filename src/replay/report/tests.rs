@@ -206,7 +206,7 @@ fn reasons_of_the_verdict_are_shown() {
         ..ProfileRepetition::empty("mpiio", 3)
     };
     result.repetitions.remove(1);
-    assert_shown(result, &["because 2 of 3 repetitions missing, 1 of them ended early"]);
+    assert_shown(result, &["because 2 of 3 repetitions missing, 1 of them failed or interrupted"]);
 }
 
 #[test]

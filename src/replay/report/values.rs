@@ -114,7 +114,7 @@ pub(super) fn verdict_reasons(result: &ReplayResult, derived: &ReplayDerived) ->
         .iter()
         .filter(|p| matches!(p.ended, RepetitionStatus::Error(_) | RepetitionStatus::Interrupted))
         .count();
-    let broken = if failed > 0 { format!(", {failed} of them ended early") } else { String::new() };
+    let broken = if failed > 0 { format!(", {failed} of them failed or interrupted") } else { String::new() };
     let missing =
         found.repetitions.saturating_sub(found.repetitions_complete).saturating_sub(found.repetitions_not_run);
     let not_run = if found.repetitions_complete == 0 { found.repetitions_not_run } else { 0 };

@@ -193,7 +193,11 @@ pub fn execute(
     }
     let repetitions = (1..=config.repeat).flat_map(|n| config.backends.iter().map(move |name| (n, name)));
     let all = config.repeat * config.backends.len() as u64;
+    let mut failed = Vec::new();
     for (done, (number, name)) in repetitions.enumerate() {
+        if failed.contains(&name) {
+            continue;
+        }
         if agree::any_rank(comm, means.interrupt.is_raised())? {
             ending.outcome = RunOutcome::Interrupted;
             break;
@@ -218,6 +222,7 @@ pub fn execute(
             landing_bytes: means.scan.landing_bytes()[1],
         };
         let outcome = job.run(details.as_mut())?;
+        failed.extend(outcome.failure.as_ref().map(|_| name));
         let goes_on = record_outcome(outcome, observer, &mut ending);
         let is_last = done as u64 + config.backends.len() as u64 >= all;
         if comm.is_root() && !(config.keep_files && is_last) {
@@ -305,7 +310,7 @@ fn record_outcome(
     observer: &mut dyn RunObserver<ReplayLine>,
     ending: &mut ReplayEnding,
 ) -> bool {
-    let RepetitionOutcome { record, classes, processes, corruption, error, .. } = outcome;
+    let RepetitionOutcome { record, classes, processes, corruption, error, failure, .. } = outcome;
     ending.prefill_seconds += outcome.prefill_seconds;
     ending.prepare_seconds += outcome.prepare_seconds;
     ending.verify_seconds += outcome.verify_seconds;
@@ -314,7 +319,7 @@ fn record_outcome(
         RepetitionStatus::Error(_) => ending.outcome = RunOutcome::Failed,
         RepetitionStatus::Complete | RepetitionStatus::NotRun(_) => {}
     }
-    let goes_on = record.ended == RepetitionStatus::Complete && error.is_none();
+    let goes_on = (record.ended == RepetitionStatus::Complete || failure.is_some()) && error.is_none();
     if error.is_some() {
         ending.outcome = RunOutcome::Failed;
     }
@@ -322,6 +327,6 @@ fn record_outcome(
     classes.into_iter().for_each(|record| observer.record(ReplayLine::Class(record)));
     processes.into_iter().for_each(|record| observer.record(ReplayLine::Process(record)));
     corruption.into_iter().for_each(|found| observer.record(ReplayLine::Corruption(found)));
-    error.into_iter().for_each(|error| observer.record(ReplayLine::Error(error)));
+    failure.into_iter().chain(error).for_each(|error| observer.record(ReplayLine::Error(error)));
     goes_on
 }

@@ -50,6 +50,8 @@ pub(super) struct RankReplay<'a> {
     pub label: (&'a str, u64),
     pub ledger: Ledger,
     pub comparison: ResultComparison,
+    /// Message of the backend about the first call that failed and succeeded when recorded.
+    pub failure: Option<String>,
     /// Collective calls issued.
     pub collectives: CollectiveCounter,
     /// World ranks of the communicators, and the number of barriers of each.
@@ -348,6 +350,9 @@ impl RankReplay<'_> {
         }
         if let Some(details) = &mut self.details {
             details.write(self.label.0, self.label.1, &lines).map_err(ReplayAbort::Calls)?;
+        }
+        if self.failure.is_none() {
+            self.failure = self.program.unexpected_error();
         }
         self.timing.prepare += begin.elapsed();
         Ok(())

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use beff_fake_mpi::{ranks, script, ScriptedResult};
+use beff_fake_mpi::{error_code, ranks, script, ScriptedResult};
 use beff_ffi::{Comm, Universe};
 use beff_trace::layout::TypeLayouts;
 use beff_trace::text;
@@ -51,6 +51,7 @@ struct ReplayObservation {
     corruption: Option<ReplayCorruption>,
     sources: Option<WriteSources>,
     others: Vec<String>,
+    outcome: RunOutcome,
 }
 
 impl RunObserver<ReplayLine> for ReplayObservation {
@@ -115,8 +116,7 @@ fn replay(config: &ReplayConfig, comm: &Comm) -> ReplayObservation {
         sources: combined_totals(&sums).sources(config.seed, COLD_BYTES),
         ..ReplayObservation::default()
     };
-    let ending = execute(&means, &mut seen).unwrap();
-    assert_eq!(ending.outcome, RunOutcome::Complete, "{:?} {:?}", seen.passes, seen.others);
+    seen.outcome = execute(&means, &mut seen).unwrap().outcome;
     seen
 }
 
@@ -133,13 +133,26 @@ fn replay_profile_after(
     backends: &[&str],
     pace: Pace,
 ) -> (ReplayObservation, Vec<Vec<u8>>) {
+    let (seen, files) = replay_repeatedly(|_| before(), profile, size, backends, (pace, 1));
+    assert_eq!(seen.outcome, RunOutcome::Complete, "{:?} {:?}", seen.passes, seen.others);
+    (seen, files)
+}
+
+/// The same with a number of repetitions and any outcome.
+fn replay_repeatedly(
+    before: impl Fn(usize) + Sync,
+    profile: &str,
+    size: usize,
+    backends: &[&str],
+    (pace, repeat): (Pace, u64),
+) -> (ReplayObservation, Vec<Vec<u8>>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("profile.csv");
     std::fs::write(&path, profile).unwrap();
-    let config = config(&path, directory.path(), backends, pace);
-    let seen = ranks(size, |_| {
+    let config = ReplayConfig { repeat, ..config(&path, directory.path(), backends, pace) };
+    let seen = ranks(size, |rank| {
         let universe = Universe::init().unwrap();
-        before();
+        before(rank);
         replay(&config, &universe.world())
     });
     let files = directory.path().join("run").join(backends.last().unwrap());
@@ -254,6 +267,44 @@ fn differing_results_are_recorded() {
     let reported: Vec<_> =
         repetition.differences.iter().map(|d| (d.kind.as_str(), d.calls, d.rank, d.begin_ns)).collect();
     assert_eq!(reported, [("bytes", 1, 1, 90_000_000), ("error", 1, 0, 70_000_000)]);
+}
+
+/// Its speed would be that of a call that did nothing.
+#[test]
+fn a_call_that_fails_now_alone_ends_the_repetitions_of_its_backend_with_an_error() {
+    let profile = "beff-raw profile,1
+ranks, 2
+comm, 0, world
+type, 0, BYTE
+file, 0, out.dat
+
+calls, 0, 3
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+100, 110, File_write_at, handle=1, offset=0, count=100, type=0, bytes=100
+1000, 1010, File_close, handle=1
+
+calls, 1, 4
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+200, 210, File_write_at, handle=1, offset=100, count=100, type=0, bytes=100
+300, 310, File_write_at, handle=1, offset=200, count=100, type=0, bytes=100
+1000, 1010, File_close, handle=1
+";
+    let fail = |rank| {
+        if rank == 1 {
+            script("File_write_at", &[ScriptedResult::Success, ScriptedResult::Code(error_code("MPI_ERR_NO_SPACE"))]);
+        }
+    };
+    let (seen, _) = replay_repeatedly(fail, profile, 2, &["mpiio", "null"], (Pace::Fast, 2));
+    assert_eq!(seen.outcome, RunOutcome::Failed);
+    let names: Vec<_> = seen.passes.iter().map(|pass| (pass.backend.as_str(), pass.repetition)).collect();
+    assert_eq!(names, [("mpiio", 1), ("null", 1), ("null", 2)], "it is not repeated, the others are");
+    assert_repetition(&seen.passes[2], 7, [0; 3]);
+    let RepetitionStatus::Error(message) = &seen.passes[0].ended else { panic!("{:?}", seen.passes[0]) };
+    for part in ["rank 1", "MPI_File_write_at", "file-0001, offset 200", "recorded at 300 ns", "1 call failed"] {
+        assert!(message.contains(part), "no {part}: {message}");
+    }
+    assert_eq!((seen.passes[0].calls, seen.passes[0].calls_as_recorded), (7, 6));
+    assert!(seen.others.len() == 1 && seen.others[0].contains("no_space: true"), "{:?}", seen.others);
 }
 
 /// Rank 0 has finished and waits for none, while rank 1 pauses.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use beff_backends::error::FailureCause;
 use beff_backends::program::{allocate_area, Replay, ReplayProgram};
 use beff_backends::{BackendError, DriverOptions, FilePath, ProgramRequest, ProgramTables, TransferBuffer};
 use beff_ffi::{collective_timeout, Comm, MpiError};
@@ -22,11 +23,14 @@ use crate::frame::run::agree::{self, first_message};
 use crate::frame::run::interference::{CpuObservation, HostCpus};
 use crate::frame::run::{error_agreement, path_check};
 use crate::frame::system::memory::{process_io, process_io_since, ProcessIo};
+use crate::frame::units::count;
 use crate::replay::plan::collective_counts::collective_limits;
 use crate::replay::plan::landing::LandingAllocator;
 use crate::replay::plan::ledger::LedgerKey;
 use crate::replay::plan::TallyPair;
-use crate::replay::records::{ClassRecord, ProcessRecord, ProfileRepetition, RepetitionStatus, ReplayCorruption};
+use crate::replay::records::{
+    ClassRecord, ProcessRecord, ProfileRepetition, RepetitionStatus, ReplayCorruption, ResultDifference,
+};
 
 #[derive(Clone, Copy)]
 pub(super) struct ReplayBackend<'a> {
@@ -43,7 +47,10 @@ pub(super) struct RepetitionOutcome {
     pub classes: Vec<ClassRecord>,
     pub processes: Vec<ProcessRecord>,
     pub corruption: Option<ReplayCorruption>,
+    /// It ends the run.
     pub error: Option<ErrorRecord>,
+    /// Calls that succeeded when recorded failed. The run continues with the other backends.
+    pub failure: Option<ErrorRecord>,
     pub prefill_seconds: f64,
     pub prepare_seconds: f64,
     pub verify_seconds: f64,
@@ -193,6 +200,7 @@ impl RepetitionJob<'_> {
             label: (self.backend.name, self.number),
             ledger: Default::default(),
             comparison: ResultComparison::default(),
+            failure: None,
             collectives: Default::default(),
             comms: &bench.head.comms,
             synchronization_counts: Default::default(),
@@ -202,7 +210,7 @@ impl RepetitionJob<'_> {
     }
 
     fn profile_error(&self, what: String) -> BackendError {
-        BackendError::new("replay", self.context.profile, beff_backends::error::FailureCause::Io, what)
+        BackendError::new("replay", self.context.profile, FailureCause::Io, what)
     }
 
     /// Data written by this rank.
@@ -276,6 +284,7 @@ impl RepetitionJob<'_> {
             processes: Vec::new(),
             corruption: None,
             error: Some(error),
+            failure: None,
             prefill_seconds: 0.0,
             prepare_seconds: 0.0,
             verify_seconds: 0.0,
@@ -294,6 +303,7 @@ impl RepetitionJob<'_> {
     ) -> Result<RepetitionOutcome, MpiError> {
         let (comm, measured, checker) = (self.comm, &player.timing, &player.checker);
         let interrupted = agree::any_rank(comm, measured.interrupted)?;
+        let failure = self.failed_calls(player)?.filter(|_| !interrupted);
         let mut most = [
             measured.span.as_secs_f64(),
             player.deadlines.late_ns as f64 * 1e-9,
@@ -320,7 +330,11 @@ impl RepetitionJob<'_> {
             player.ledger.sums.iter().map(|(account, both)| (*account, *both)).collect();
         let (classes, processes) = self.sum_records(agree::gather(comm, &mine)?);
         let record = ProfileRepetition {
-            ended: if interrupted { RepetitionStatus::Interrupted } else { RepetitionStatus::Complete },
+            ended: match &failure {
+                _ if interrupted => RepetitionStatus::Interrupted,
+                Some(error) => RepetitionStatus::Error(format!("rank {}: {}", error.rank, error.message)),
+                None => RepetitionStatus::Complete,
+            },
             calls: compared.calls,
             calls_as_recorded: compared.as_recorded,
             differences: compared.differences,
@@ -346,10 +360,27 @@ impl RepetitionJob<'_> {
             processes,
             corruption,
             error: None,
+            failure,
             prefill_seconds: most[4],
             prepare_seconds: most[3],
             verify_seconds: most[2],
         })
+    }
+
+    /// Error if calls of any rank succeeded when recorded and failed now, equal on all ranks. Collective.
+    fn failed_calls(&self, player: &RankReplay<'_>) -> Result<Option<ErrorRecord>, MpiError> {
+        let error = player.comparison.failed_calls().map(|failed| {
+            let ResultDifference { function, begin_ns, replayed, calls, .. } = failed;
+            let unexplained = || format!("MPI_{function}, recorded at {begin_ns} ns: {replayed}");
+            let cause = player.failure.clone().unwrap_or_else(unexplained);
+            let is_full = ["MPI_ERR_NO_SPACE", "MPI_ERR_QUOTA"].contains(&replayed.as_str());
+            let text = format!("{cause}. Of this rank, {} failed that succeeded when recorded", count(*calls, "call"));
+            BackendError {
+                cause: if is_full { FailureCause::NoSpace } else { FailureCause::Io },
+                ..self.profile_error(text)
+            }
+        });
+        error_agreement::first_error(self.comm, error.as_ref(), &self.error_context())
     }
 
     /// Sums over the ranks by file and class, and over the files by rank and class.

@@ -20,7 +20,7 @@ impl ResultComparison {
     /// Compares a call; true if as recorded.
     pub fn compare_call(&mut self, rank: u32, call: &Call, outcome: &StepOutcome) -> bool {
         self.calls += 1;
-        let Some((kind, recorded, replayed)) = difference(call, outcome) else {
+        let Some((kind, recorded, replayed)) = failure(call, outcome).or_else(|| difference(call, outcome)) else {
             self.as_recorded += 1;
             return true;
         };
@@ -40,6 +40,11 @@ impl ResultComparison {
         false
     }
 
+    /// Calls that succeeded when recorded and failed now; None if there are none.
+    pub fn failed_calls(&self) -> Option<&ResultDifference> {
+        self.differences.iter().find(|difference| difference.kind == FAILURE)
+    }
+
     /// Merges the comparisons of all ranks, in rank order.
     pub fn merge(all: Vec<Self>) -> Self {
         let mut sum = Self::default();
@@ -55,6 +60,20 @@ impl ResultComparison {
         sum.differences = kinds.into_values().collect();
         sum
     }
+}
+
+/// Kind of the calls that succeeded when recorded and failed now.
+const FAILURE: &str = "failure";
+
+/// As [`difference`], for a call, or a request that it completes, that succeeded when recorded and failed now.
+fn failure(call: &Call, outcome: &StepOutcome) -> Option<(&'static str, String, String)> {
+    let failed = |now: &&Completion| {
+        let succeeded = |then: &Completion| then.request == now.request && then.error.is_none();
+        now.error.is_some() && call.completions.iter().any(succeeded)
+    };
+    let of_request = || outcome.completions.iter().find(failed).and_then(|completion| completion.error);
+    let error = outcome.error.or_else(of_request).filter(|_| call.error.is_none())?;
+    Some((FAILURE, error_text(None), error.name().to_owned()))
 }
 
 /// Kind, recorded and replayed result; None if equal.
@@ -132,6 +151,25 @@ mod tests {
             (sum.differences[1].recorded.as_str(), sum.differences[1].replayed.as_str()),
             ("MPI_ERR_IO", "no error")
         );
+    }
+
+    #[test]
+    fn an_error_that_was_not_recorded_is_a_failure() {
+        let io = ErrorClass::from_name("MPI_ERR_IO");
+        let done = |error| vec![Completion { request: 1, bytes: Some(10), error }];
+        let call = |error, completions| Call { error, completions, ..Call::new(Function::Wait, 5, 6) };
+        let failed = |call: &Call, error, completions| {
+            let mut compared = ResultComparison::default();
+            compared.compare_call(1, call, &StepOutcome { error, completions, ..StepOutcome::default() });
+            compared.failed_calls().map(|d| (d.calls, d.begin_ns, d.replayed.clone()))
+        };
+        let found = Some((1, 5, "MPI_ERR_IO".to_owned()));
+        assert_eq!(failed(&call(None, done(None)), io, Vec::new()), found, "the call");
+        assert_eq!(failed(&call(None, done(None)), None, done(io)), found, "the request alone");
+        assert_eq!(failed(&call(None, done(None)), None, done(None)), None);
+        assert_eq!(failed(&call(None, done(io)), None, done(io)), None, "as recorded");
+        assert_eq!(failed(&call(io, Vec::new()), ErrorClass::from_name("MPI_ERR_OTHER"), Vec::new()), None);
+        assert_eq!(failed(&call(io, Vec::new()), None, Vec::new()), None, "a recorded error that does not occur");
     }
 
     #[test]

@@ -91,12 +91,13 @@ impl MpiProgram {
 
     fn describe_failure(&self, number: usize, code: ReturnCode) -> String {
         let call = &self.steps[number].call;
-        let file = self.call_list.calls[number].file().and_then(|place| self.executor.files.get(place as usize)?.name);
-        let path = file.and_then(|name| self.executor.objects.path(name));
-        let path = path.map_or_else(String::new, |path| format!(", {}", path.display()));
-        let offset = call.offset.map_or_else(String::new, |offset| format!(", offset {offset}"));
-        let (name, begin_ns) = (call.function.name(), call.begin_ns);
-        format!("MPI_{name}{path}{offset}, recorded at {begin_ns} ns: {}", code.error())
+        let place = call_place(&self.executor.objects, self.file_name(number), call.offset);
+        format!("MPI_{}{place}, recorded at {} ns: {}", call.function.name(), call.begin_ns, code.error())
+    }
+
+    /// Index of the name of the file of a call.
+    fn file_name(&self, number: usize) -> Option<u32> {
+        self.call_list.calls[number].file().and_then(|place| self.executor.files.get(place as usize)?.name)
     }
 
     /// Records the first unexpected error. Formatted later: this runs inside the clock.
@@ -110,8 +111,17 @@ impl MpiProgram {
             return;
         }
         let (function, begin_ns, error, polls) = (call.function, call.begin_ns, outcome.error, outcome.polls);
-        self.unexpected_error = Some(UnexpectedError { function, begin_ns, code, error, polls });
+        let (file_name, offset) = (self.file_name(number), call.offset);
+        self.unexpected_error = Some(UnexpectedError { function, begin_ns, file_name, offset, code, error, polls });
     }
+}
+
+/// File and offset of a call, for messages.
+fn call_place(objects: &MpiObjects, file_name: Option<u32>, offset: Option<i64>) -> String {
+    let path = file_name.and_then(|name| objects.path(name));
+    let path = path.map_or_else(String::new, |path| format!(", {}", path.display()));
+    let offset = offset.map_or_else(String::new, |offset| format!(", offset {offset}"));
+    format!("{path}{offset}")
 }
 
 /// A step whose error was not recorded.
@@ -119,13 +129,16 @@ impl MpiProgram {
 struct UnexpectedError {
     function: Function,
     begin_ns: u64,
+    /// Index of the name of its file.
+    file_name: Option<u32>,
+    offset: Option<i64>,
     code: ReturnCode,
     error: Option<ErrorClass>,
     polls: u64,
 }
 
 impl UnexpectedError {
-    fn message(&self) -> String {
+    fn message(&self, objects: &MpiObjects) -> String {
         let detail = match (self.code.is_success(), self.error) {
             (false, _) => self.code.error().to_string(),
             (true, Some(error)) if error.name() == "MPI_ERR_PENDING" => format!(
@@ -138,7 +151,8 @@ impl UnexpectedError {
                 format!("{error}: not called, because its file or request was not opened or started")
             }
         };
-        format!("MPI_{}, recorded at {} ns: {detail}", self.function.name(), self.begin_ns)
+        let place = call_place(objects, self.file_name, self.offset);
+        format!("MPI_{}{place}, recorded at {} ns: {detail}", self.function.name(), self.begin_ns)
     }
 }
 
@@ -179,7 +193,7 @@ impl ReplayProgram for MpiProgram {
     fn unexpected_error(&mut self) -> Option<String> {
         let error = self.unexpected_error.take();
         self.is_error_reported |= error.is_some();
-        error.map(|complaint| complaint.message())
+        error.map(|complaint| complaint.message(&self.executor.objects))
     }
 
     fn steps(&self) -> &[ProgramStep] {
