@@ -142,9 +142,14 @@ extern "C" fn MPI_Group_free(group: Word) -> c_int {
 
 #[no_mangle]
 extern "C" fn MPI_Comm_create_group(comm: Word, group: Word, _: Word, new: Word) -> c_int {
-    let (id, members) = with(|rank| (rank.comm(comm).id, rank.groups[&handle(group)].clone()));
-    let new_id = hash_id((id, &members));
-    put_comm(new, new_id, members, "group")
+    let (key, members) = with(|rank| {
+        let (id, members) = (rank.comm(comm).id, rank.groups[&handle(group)].clone());
+        // All members create the communicators of a group equally often.
+        let created = rank.created_groups.entry((id, members.clone())).or_default();
+        *created += 1;
+        ((id, *created), members)
+    });
+    put_comm(new, hash_id((key, &members)), members, "group")
 }
 
 /// Enters the next collective call on a communicator with this rank's bytes; returns its key and number of ranks.

@@ -94,6 +94,8 @@ pub struct RankContext {
     pub is_alone: bool,
     pub comms: HashMap<Word, CommunicatorState>,
     pub groups: HashMap<Word, Vec<usize>>,
+    /// Communicators created by MPI_Comm_create_group, by parent and members.
+    pub created_groups: HashMap<(u64, Vec<usize>), u64>,
     pub types: HashMap<Word, DerivedTypeState>,
     pub infos: HashMap<Word, Vec<(String, String)>>,
     /// Open files by handle, with their names.
@@ -120,6 +122,7 @@ impl RankContext {
             is_alone,
             comms: HashMap::new(),
             groups: HashMap::new(),
+            created_groups: HashMap::new(),
             types: HashMap::new(),
             infos: HashMap::new(),
             files: HashMap::new(),

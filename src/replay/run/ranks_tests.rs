@@ -294,10 +294,10 @@ calls, 1, 4
             script("File_write_at", &[ScriptedResult::Success, ScriptedResult::Code(error_code("MPI_ERR_NO_SPACE"))]);
         }
     };
-    let (seen, _) = replay_repeatedly(fail, profile, 2, &["mpiio", "null"], (Pace::Fast, 2));
+    let (seen, _) = replay_repeatedly(fail, profile, 2, &["mpiio", "posix"], (Pace::Fast, 2));
     assert_eq!(seen.outcome, RunOutcome::Failed);
     let names: Vec<_> = seen.passes.iter().map(|pass| (pass.backend.as_str(), pass.repetition)).collect();
-    assert_eq!(names, [("mpiio", 1), ("null", 1), ("null", 2)], "it is not repeated, the others are");
+    assert_eq!(names, [("mpiio", 1), ("posix", 1), ("posix", 2)], "it is not repeated, the others are");
     assert_repetition(&seen.passes[2], 7, [0; 3]);
     let RepetitionStatus::Error(message) = &seen.passes[0].ended else { panic!("{:?}", seen.passes[0]) };
     for part in ["rank 1", "MPI_File_write_at", "file-0001, offset 200", "recorded at 300 ns", "1 call failed"] {
