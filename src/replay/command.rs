@@ -173,9 +173,8 @@ fn combine_totals(ranks: impl IntoIterator<Item = ScanTotals>) -> ScanTotals {
         all.landing_bytes = all.landing_bytes.max(rank.landing_bytes);
         all.placed_bytes = all.placed_bytes.max(rank.placed_bytes);
         all.strewn_bytes = all.strewn_bytes.max(rank.strewn_bytes);
-        for (file, end) in rank.file_ends {
-            let known = all.file_ends.entry(file).or_default();
-            *known = (*known).max(end);
+        for (file, extents) in rank.extents {
+            all.extents.entry(file).or_default().merge(&extents);
         }
         for (file, gaps) in rank.gaps {
             all.gaps.entry(file).or_default().merge(&gaps);
@@ -194,7 +193,8 @@ fn omissions_by_backend(config: &ReplayConfig, sums: &ScanTotals) -> Vec<Backend
 
 fn required_space_bytes(config: &ReplayConfig, head: &ProfileHead, sums: &ScanTotals) -> u64 {
     let of_file = |(n, file): (usize, &beff_trace::OpenedFile)| {
-        file.size_bytes.unwrap_or(0).max(sums.file_ends.get(&(n as u32)).copied().unwrap_or(0))
+        let initial_bytes = file.size_bytes.unwrap_or(0);
+        sums.extents.get(&(n as u32)).map_or(initial_bytes, |extents| extents.required_bytes(initial_bytes))
     };
     let one = head.files.iter().enumerate().map(of_file).fold(0, u64::saturating_add);
     let storing = config.backends.iter().filter(|name| driver(name).is_some_and(|row| row.uses_space)).count() as u64;

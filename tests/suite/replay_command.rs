@@ -1,6 +1,7 @@
 //! `beff-raw replay`: what is refused before anything is made, profiles that were cut, signals, the plan.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::Duration;
 
@@ -47,6 +48,28 @@ fn bad_profiles_are_refused_before_anything_is_made() {
     let idle = "100,200,File_open,handle=1,file=1,comm=0,mode=rdonly\n300,400,File_close,handle=1";
     refused(2, &format!("{HEAD}{}", calls(&[idle, idle])), "", &["no call that transfers data: 4 calls in all"]);
     refused(2, &good, "--backend mmap", &["mmap: it cannot replay", "Choose from: mpiio"]);
+}
+
+/// 4 KiB at 1 TiB need 4 KiB.
+#[test]
+fn a_sparse_file_needs_the_space_of_its_data() {
+    let of_0 = "
+100,200,File_open,handle=1,file=0,comm=1,mode=rdwr;create,number=-1
+300,400,File_write_at,handle=1,offset=1099511627776,count=4096,type=0,bytes=4096
+500,600,File_close,handle=1
+700,800,File_open,handle=2,file=0,comm=1,mode=rdonly,number=1099511631872
+900,1000,File_read_at,handle=2,offset=1099511627776,count=4096,type=0,bytes=4096,from=4096@0:300+0
+1100,1200,File_close,handle=2";
+    let profile = format!("{HEAD}{}", calls(&[of_0, "100,101,Pcontrol,number=1"]));
+    let scratch = Scratch::new();
+    let words = "--backend mpiio,posix,uring --keep-files --run-dir kept";
+    launch(2, &scratch, &profile, words).within(Duration::from_secs(60)).run().expect(0);
+    assert_eq!(document(&scratch)["setup"]["space_bytes"], 3 * (100_000 + 4096));
+    for backend in ["mpiio", "posix", "uring"] {
+        let found = fs::metadata(scratch.join(&format!("disk/kept/{backend}/file-0001"))).unwrap();
+        assert_eq!(found.len(), (1 << 40) + 4096, "{backend}");
+        assert!(found.blocks() * 512 < 1 << 20, "{backend}: {} blocks", found.blocks());
+    }
 }
 
 #[test]

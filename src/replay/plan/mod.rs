@@ -5,6 +5,7 @@ pub mod cache_cold;
 pub mod cache_hot;
 pub mod class;
 pub mod collective_counts;
+pub mod file_extents;
 pub mod landing;
 pub mod ledger;
 pub mod matching;
@@ -12,6 +13,7 @@ pub mod memory_image;
 pub mod omission;
 pub mod preparation;
 pub mod printable;
+mod range_set;
 pub mod sieving_gaps;
 
 pub use class::CallClass;

@@ -52,7 +52,7 @@ impl<'a> PreparationPlanner<'a> {
     }
 
     /// True for the rank that prepares the file of an opening; the others cannot complete the opening before it.
-    fn is_preparing_rank(&self, call: &Call) -> bool {
+    pub fn is_preparing_rank(&self, call: &Call) -> bool {
         let ranks = call.comm.and_then(|comm| self.head.comms.get(comm as usize));
         call.error.is_none() && ranks.and_then(|ranks| ranks.first()) == Some(&self.rank)
     }

@@ -2,47 +2,13 @@
 //! likewise the gaps of a collective one: beyond the end of the file they hold the content of its buffer. MPI does not define bytes that
 //! no call wrote.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use beff_trace::access::ResolvedAccess;
 use beff_trace::layout::TypeLayouts;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of separate ranges. Beyond it, the closest ones are merged.
-const MAX_RANGES: usize = 4096;
-
-/// Ranges of a file; adjacent ones are merged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct RangeSet {
-    /// End of each range by its begin.
-    known: BTreeMap<u64, u64>,
-    least_between_bytes: u64,
-}
-
-impl RangeSet {
-    fn add(&mut self, range: Range<u64>) {
-        self.join(range);
-        while self.known.len() > MAX_RANGES {
-            self.least_between_bytes = self.least_between_bytes.saturating_mul(2).max(1);
-            for (begin, end) in std::mem::take(&mut self.known) {
-                self.join(begin..end);
-            }
-        }
-    }
-
-    fn join(&mut self, mut range: Range<u64>) {
-        let most = range.end.saturating_add(self.least_between_bytes);
-        let before = self.known.range(..=range.start).next_back();
-        let is_near = |end: u64| end.saturating_add(self.least_between_bytes) >= range.start;
-        let first = before.filter(|(_, end)| is_near(**end)).map_or(range.start, |(begin, _)| *begin);
-        while let Some((&begin, &end)) = self.known.range(first..=most.max(first)).next() {
-            range = range.start.min(begin)..range.end.max(end);
-            self.known.remove(&begin);
-        }
-        self.known.insert(range.start, range.end);
-    }
-}
+use super::range_set::RangeSet;
 
 /// Gaps of one file that the library may have overwritten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +39,7 @@ impl SievingGaps {
 
     /// Adds the gaps of another rank.
     pub fn merge(&mut self, other: &Self) {
-        other.strided.known.iter().for_each(|(begin, end)| self.strided.add(*begin..*end));
+        self.strided.merge(&other.strided);
         if let Some([begin, end]) = other.together {
             let [first, last] = self.together.unwrap_or([begin, end]);
             self.together = Some([first.min(begin), last.max(end)]);
@@ -130,10 +96,9 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_bounded_and_none_is_lost() {
+    fn merged_ranges_lose_none() {
         let mut gaps = SievingGaps::default();
         (0..10_000).for_each(|n| gaps.strided.add(n * 100..n * 100 + 10));
-        assert!(gaps.strided.known.len() <= MAX_RANGES);
         assert!((0..10_000).all(|n| gaps.leading_part(&(n * 100..n * 100 + 10)) == (10, true)));
         gaps.strided.add(0..u64::MAX);
         assert_eq!(gaps.leading_part(&(5..u64::MAX - 1)), (u64::MAX - 6, true));

@@ -13,6 +13,7 @@ use super::call_location::{CallLocation, LocationTracker};
 use super::write_source::WriteSources;
 use crate::replay::plan::cache_hot::{HotBuffers, ReuseTracker};
 use crate::replay::plan::collective_counts::{CollectiveCounter, CollectiveCounts, OpeningId};
+use crate::replay::plan::file_extents::FileExtents;
 use crate::replay::plan::landing::{page_misalignment, LandingAllocator, ALIGN_BYTES};
 use crate::replay::plan::matching::{CollectiveStepTracker, StepDigest};
 use crate::replay::plan::memory_image::{MemoryImages, SegmentSet};
@@ -54,8 +55,8 @@ pub struct ScanTotals {
     pub placed_bytes: u64,
     /// Bytes written from memory outside of them.
     pub strewn_bytes: u64,
-    /// Largest size of each file according to sizes and calls.
-    pub file_ends: BTreeMap<u32, u64>,
+    /// Written ranges of each file.
+    pub extents: BTreeMap<u32, FileExtents>,
     /// Omitted calls, by backend.
     pub omissions: Vec<Vec<OmittedCalls>>,
     /// Collective calls.
@@ -314,18 +315,20 @@ impl<'a> ProfileScanner<'a> {
     }
 
     fn update_file_size(&mut self, call: &Call) {
-        let Some(file) = self.file_of(call) else { return };
-        let size = match call.function {
-            Function::SetSize | Function::Preallocate if call.error.is_none() => call.offset,
-            Function::GetSize | Function::Open => call.number,
-            _ => None,
+        let Some(file) = self.file_of(call).filter(|_| call.error.is_none()) else { return };
+        let add: fn(&mut FileExtents, u64, u64) = match call.function {
+            Function::SetSize => FileExtents::add_length,
+            Function::Preallocate => FileExtents::add_preallocation,
+            Function::Open if self.preparations.is_preparing_rank(call) => FileExtents::add_opening,
+            _ => return,
         };
-        let Some(size) = size.and_then(|size| u64::try_from(size).ok()) else { return };
-        let end = self.scan.totals.file_ends.entry(file).or_default();
-        *end = (*end).max(size);
+        let bytes = if call.function == Function::Open { call.number } else { call.offset };
+        if let Some(bytes) = bytes.and_then(|bytes| u64::try_from(bytes).ok()) {
+            add(self.scan.totals.extents.entry(file).or_default(), call.begin_ns, bytes);
+        }
     }
 
-    /// End of a write in its file.
+    /// Range of a write in its file.
     ///
     /// # Errors
     /// An invalid location, in words.
@@ -342,10 +345,11 @@ impl<'a> ProfileScanner<'a> {
         let together = call.function.is_collective() && comm.is_none_or(|ranks| ranks.len() > 1);
         let gaps = self.scan.totals.gaps.entry(file).or_default();
         gaps.add_write(places.access.as_ref(), self.layouts, together);
-        let Some(access) = places.access else { return Ok(()) };
-        let end = u64::try_from(access.hull(self.layouts).end).unwrap_or(0);
-        let known = self.scan.totals.file_ends.entry(file).or_default();
-        *known = (*known).max(end);
+        let extents = self.scan.totals.extents.entry(file).or_default();
+        match &places.access {
+            Some(access) => extents.add_write(call.begin_ns, access, self.layouts, together),
+            None => extents.add_unlocated_write(requested_bytes(self.layouts, call)),
+        }
         Ok(())
     }
 
