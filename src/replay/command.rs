@@ -1,6 +1,7 @@
 //! `beff-raw replay`: replays a profile.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use beff_backends::driver;
@@ -18,6 +19,7 @@ use super::records::{
     BackendOmissions, FileFacts, ProfileFacts, RecordingEnd, ReplayEnding, ReplayLine, ReplayResult, ReplaySetup,
 };
 use super::report::{plan as plan_text, SUFFIXES};
+use super::run::derived_calls::DerivedCalls;
 use super::run::execution::{driver_options, execute, replay_support, ExecutionContext, ScanInput};
 use super::run::scan::{RankScan, ReplaySupport, ScanTotals};
 use super::run::ReplayAbort;
@@ -45,11 +47,13 @@ use crate::frame::units::{format_seconds, format_size};
 pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     if args.output.plan {
         let config = configuration(args)?;
-        let profile = OpenProfile::open(&config)?;
+        let mut profile = OpenProfile::open(&config)?;
+        profile.derived = store_derived(derive_order(&config)?.as_deref())?;
         let refusals = replay_support(&config.backends);
         let ranks = profile.head.processes.len() as u64;
         let cold_bytes = cache_cold_bytes(planned_cache_share(ranks)?.1, planned_memory_per_rank(None, ranks)?);
-        let scans = profile.scan_input(&config, &refusals, cold_bytes).scan_all().map_err(profile_error)?;
+        let scans = profile.scan_input(&config, &refusals, cold_bytes).scan_all();
+        let scans = scans.map_err(|what| profile.error(&config, &what))?;
         let facts = profile.facts(&scans.iter().map(|scan| &scan.totals).collect::<Vec<_>>());
         check_content(&facts)?;
         let sums = combine_totals(scans.into_iter().map(|scan| scan.totals));
@@ -75,6 +79,24 @@ fn configuration(args: &ReplayArgs) -> Result<ReplayConfig, UsageError> {
 struct OpenProfile {
     head: ProfileHead,
     layouts: TypeLayouts,
+    /// The calls of a workload written by hand, completed by their order.
+    derived: Option<DerivedCalls>,
+}
+
+/// The text of a workload written by hand, completed by what follows from the order of its calls; None for a recording.
+fn derive_order(config: &ReplayConfig) -> Result<Option<String>, UsageError> {
+    let text = beff_trace::workload::derive_order(&config.profile).map_err(|e| profile_error(e.to_string()))?;
+    Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()))
+}
+
+fn store_derived(text: Option<&str>) -> Result<Option<DerivedCalls>, UsageError> {
+    let stored = text.map(|text| DerivedCalls::store(text.as_bytes())).transpose();
+    stored.map_err(|e| {
+        UsageError::new(
+            format!("the calls of the workload cannot be stored in a temporary file: {e}"),
+            "Set TMPDIR to a directory with free space.",
+        )
+    })
 }
 
 impl OpenProfile {
@@ -96,7 +118,7 @@ impl OpenProfile {
             let next = "Correct that `type` line, or those it refers to. No file was created, nothing was measured.";
             UsageError::new(format!("{}: {e}", config.profile.display()), next)
         })?;
-        Ok(Self { head, layouts })
+        Ok(Self { head, layouts, derived: None })
     }
 
     fn scan_input<'a>(
@@ -105,8 +127,19 @@ impl OpenProfile {
         refusals: &'a [ReplaySupport],
         cold_bytes: u64,
     ) -> ScanInput<'a> {
-        let (head, layouts) = (&self.head, &self.layouts);
-        ScanInput { profile: &config.profile, head, layouts, support: refusals, cold_bytes, verify: config.verify }
+        let (profile, head, layouts) = (self.calls_path(config), &self.head, &self.layouts);
+        ScanInput { profile, head, layouts, support: refusals, cold_bytes, verify: config.verify }
+    }
+
+    /// The file of the calls.
+    fn calls_path<'a>(&'a self, config: &'a ReplayConfig) -> &'a Path {
+        self.derived.as_ref().map_or(&config.profile, DerivedCalls::path)
+    }
+
+    /// An error in the calls, under the name of the profile.
+    fn error(&self, config: &ReplayConfig, what: &str) -> UsageError {
+        let [read, named] = [self.calls_path(config), &config.profile].map(|path| path.display().to_string());
+        profile_error(what.replace(&read, &named))
     }
 
     fn facts(&self, ranks: &[&ScanTotals]) -> ProfileFacts {
@@ -227,11 +260,13 @@ struct RunPreparation {
 /// Reads the profile and determines the needs of its calls. Collective.
 fn prepare_run(world: &Comm, config: &ReplayConfig) -> Result<RunPreparation, CommandError> {
     let survey = bind_and_survey(world, config.bind)?;
-    let profile = start::collective_step(world, "profile", || {
+    let mut profile = start::collective_step(world, "profile", || {
         let profile = OpenProfile::open(config)?;
         check_ranks(world.size(), &profile.head, config)?;
         Ok(profile)
     })?;
+    let derived = start::broadcast_from_root(world, "order", || derive_order(config))?;
+    profile.derived = start::collective_step(world, "derived calls", || Ok(store_derived(derived.as_deref())?))?;
     let storage = start::survey_storage(world, &config.path)?;
     let refusals = replay_support(&config.backends);
     let cold_bytes = cache_cold_bytes(survey.cache_share_bytes, survey.memory_per_rank_bytes);
@@ -241,7 +276,8 @@ fn prepare_run(world: &Comm, config: &ReplayConfig) -> Result<RunPreparation, Co
         None => Ok(None),
     };
     // All recorded ranks have the same result; the other ranks receive it here.
-    let scan = start::collective_step(world, "calls", || Ok(looked.map_err(|(_, message)| profile_error(message))?))?;
+    let scan =
+        start::collective_step(world, "calls", || Ok(looked.map_err(|(_, what)| profile.error(config, &what))?))?;
     let own = scan.as_ref().map(|scan| scan.totals.clone());
     let packed = world.gather_bytes(&serde_json::to_vec(&own)?)?;
     let all: Vec<ScanTotals> = packed.iter().filter_map(|bytes| serde_json::from_slice(bytes).ok().flatten()).collect();
@@ -304,6 +340,7 @@ fn run_measurement(
                 let means = ExecutionContext {
                     comm,
                     config,
+                    profile: profile.calls_path(config),
                     head: &profile.head,
                     layouts: &profile.layouts,
                     scan,
@@ -420,10 +457,13 @@ fn check_space(needed: u64, config: &ReplayConfig, storage: &StorageRecord) -> R
 fn announcement(config: &ReplayConfig, facts: &ProfileFacts, leavings: &[BackendOmissions]) -> String {
     let repetitions = config.repeat * config.backends.len() as u64;
     let mut text = format!(
-        "replaying {} of {}, recorded in {}: {}",
+        "replaying {} of {}, {}: {}",
         count(facts.calls, "call"),
         count(facts.processes, "process"),
-        format_seconds(facts.span_seconds),
+        match facts.is_handwritten() {
+            true => "written by hand".to_owned(),
+            false => format!("recorded in {}", format_seconds(facts.span_seconds)),
+        },
         count(repetitions, "repetition")
     );
     for BackendOmissions { backend, omitted: left_out } in leavings {

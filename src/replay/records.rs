@@ -75,6 +75,14 @@ pub struct ProfileFacts {
     pub orderings_lost: u64,
 }
 
+impl ProfileFacts {
+    /// True for a workload written by hand, whose times are invented: a benchmark of its own.
+    #[must_use]
+    pub fn is_handwritten(&self) -> bool {
+        self.command.is_empty() && self.library.is_empty() && self.started_unix_ns == 0
+    }
+}
+
 /// Calls that a backend omits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendOmissions {

@@ -28,7 +28,7 @@ pub struct Call {
     pub handle: Option<u32>,
     /// The opened or deleted file (dictionary index; None in raw files, see `name`).
     pub file: Option<u32>,
-    /// Raw files only: name of the opened or deleted file. Data representation of views and Register_datarep unless it is `native_families`.
+    /// Raw files only: name of the opened or deleted file. Data representation of views and Register_datarep unless it is `native`.
     pub name: Option<String>,
     /// Explicit offset in etypes; displacement of a view in bytes; offset of a seek or of get_byte_offset; size of set_size and
     /// preallocate in bytes.

@@ -25,6 +25,14 @@ pub struct ProfileHead {
     pub files: Vec<OpenedFile>,
 }
 
+impl ProfileHead {
+    /// True for a workload written by hand: neither program, library nor start of a recording. Its times are invented.
+    #[must_use]
+    pub fn is_handwritten(&self) -> bool {
+        self.command.is_empty() && self.library.is_empty() && self.started_unix_ns == 0
+    }
+}
+
 /// A process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {

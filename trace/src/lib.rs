@@ -18,6 +18,7 @@ pub mod raw;
 pub mod summary;
 pub mod text;
 pub mod types;
+pub mod workload;
 
 pub use access::{AccessTracker, CallEffect, ResolvedAccess, TrackedView, TypedBuffer};
 pub use call::{Call, CallId, Completion, DataOrigin, OriginRange};

@@ -16,6 +16,8 @@ pub fn all() -> Vec<(&'static str, ReplayResult, ReplayDerived)> {
         ("ladder", ladder()),
         ("one_not_run", one_unavailable()),
         ("failed", failed()),
+        ("workload", workload(&["mpiio"])),
+        ("workload_of_several", workload(&["mpiio", "posix", "null"])),
     ])
 }
 
@@ -95,6 +97,15 @@ pub fn failed() -> ReplayResult {
     });
     result.warnings.push(removal_warning("/scratch/run/beff-raw-1", "busy"));
     result.ending.outcome = RunOutcome::Interrupted;
+    result
+}
+
+/// A workload written by hand, whose times are invented.
+pub fn workload(backends: &[&str]) -> ReplayResult {
+    let mut result = run(backends, 1);
+    let profile = &mut result.setup.profile;
+    (profile.command, profile.library, profile.started_unix_ns) = (Vec::new(), String::new(), 0);
+    (profile.cost_ns, profile.storage_read_bytes, profile.storage_written_bytes) = (None, None, None);
     result
 }
 

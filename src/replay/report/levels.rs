@@ -103,14 +103,15 @@ fn level_table(result: &ReplayResult, derived: &ReplayDerived, kind: LevelKind, 
 
 fn level_row(result: &ReplayResult, line: &Line) -> [TableCell; 9] {
     let rate = |bytes_per_second: Option<f64>| TableCell::rate(bytes_per_second.map(|rate| rate / 1e6), None, &[]);
-    let seconds = |seconds: f64| format!("{seconds:.6}").into();
+    let seconds = |seconds: f64| TableCell::from(format!("{seconds:.6}"));
+    let is_handwritten = result.setup.profile.is_handwritten();
     let bytes = (line.recorded_bytes > 0).then(|| figure(line.recorded_bytes as f64 / 1e6));
     [
         level_name(result, line).into(),
         line.backend.as_str().into(),
         line.calls.to_string().into(),
         or_hyphen(bytes).into(),
-        seconds(line.recorded_seconds),
+        if is_handwritten { or_hyphen(None::<String>).into() } else { seconds(line.recorded_seconds) },
         rate(line.recorded_bytes_per_second),
         seconds(line.replayed_seconds),
         rate(line.replayed_bytes_per_second),
@@ -163,7 +164,10 @@ fn time_picture(result: &ReplayResult, derived: &ReplayDerived, table: Table) ->
         (total, StackedBar { name: name.to_owned(), total: format_seconds(total), parts })
     };
     let backends = &result.config.backends;
-    let recorded = backends.first().map(|first| bar("recorded", |l| l.recorded_seconds, first));
+    let recorded = backends
+        .first()
+        .filter(|_| !result.setup.profile.is_handwritten())
+        .map(|first| bar("recorded", |l| l.recorded_seconds, first));
     let replayed = backends.iter().take(MAX_CLASSES).map(|b| bar(b, |l| l.replayed_seconds, b));
     let (totals, bars): (Vec<f64>, Vec<StackedBar>) = recorded.into_iter().chain(replayed).unzip();
     let longest = totals.into_iter().fold(0.0, f64::max);

@@ -18,8 +18,11 @@ pub(super) fn costs_section(result: &ReplayResult) -> ReportSection {
         result.repetitions.iter().filter(|p| !matches!(p.ended, RepetitionStatus::NotRun(_))).take(MAX_REPETITIONS);
     let spans =
         executed.map(|p| format!("{} repetition {}: {}", p.backend, p.repetition, format_seconds(p.span_seconds)));
-    let recorded = format_seconds(setup.profile.span_seconds);
-    let spans = format!("first to last call: recorded {recorded}; {}", list(&spans.collect::<Vec<_>>()));
+    let recorded = match setup.profile.is_handwritten() {
+        true => String::new(),
+        false => format!("recorded {}; ", format_seconds(setup.profile.span_seconds)),
+    };
+    let spans = format!("first to last call: {recorded}{}", list(&spans.collect::<Vec<_>>()));
     let real = format!(
         "{}; creating files {}, reading the profile and preparing calls {}, comparing data {}, removing files {}",
         machine::duration_text(ending.outcome, ending.real_seconds),

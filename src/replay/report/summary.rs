@@ -25,9 +25,14 @@ const MAX_ROWS_OF_SEVERAL: [usize; 4] = [14, 14, 12, 10];
 
 pub(super) fn blocks(result: &ReplayResult, derived: &ReplayDerived) -> Vec<ReportBlock> {
     let several = result.config.backends.len() > 1;
+    let is_handwritten = result.setup.profile.is_handwritten();
     let classes = class_table(result, derived, several);
-    let more = if several { "then ratios" } else { "time: its share now" };
-    let note = format!("MB/s per process, or time per call without data; {more}");
+    let more = match (several, is_handwritten) {
+        (true, true) => "",
+        (true, false) => "; then ratios",
+        (false, _) => "; time: its share now",
+    };
+    let note = format!("MB/s per process, or time per call without data{more}");
     let classes = [ReportBlock::Table(classes), ReportBlock::Notes(vec![note])];
     let has_classes = derived.levels.iter().any(|l| l.level == LevelKind::Function);
     [ReportBlock::Table(run_table(result, derived))]
@@ -63,9 +68,13 @@ fn run_table(result: &ReplayResult, derived: &ReplayDerived) -> Table {
     });
     let then = |line: Option<&Line>| cell(speed(line.and_then(|l| l.recorded_bytes_per_second)));
     let seconds = cell(all.map(|l| format_seconds(l.recorded_seconds)));
+    let per_process = "per process: bytes / time in calls, both summed over the processes";
+    if result.setup.profile.is_handwritten() {
+        return workload_table(result, derived, per_process);
+    }
     let mut table = Table::new("", 1, ["MB/s", "reads", "ratio", "writes", "ratio", "in calls", "ratio"])
         .with_row_limits([MAX_BACKENDS + 1; 4])
-        .with_note("per process: bytes / time in calls, both summed over the processes;")
+        .with_note(format!("{per_process};"))
         .with_note("ratio: speed now / recorded, above 1 is faster");
     table.row(["recorded".into(), then(reads), "".into(), then(writes), "".into(), seconds]);
     for backend in backends {
@@ -86,6 +95,23 @@ fn run_table(result: &ReplayResult, derived: &ReplayDerived) -> Table {
     table
 }
 
+/// The same for a workload written by hand, which is a benchmark of its own.
+fn workload_table(result: &ReplayResult, derived: &ReplayDerived, note: &str) -> Table {
+    let mut table = Table::new("", 1, ["MB/s", "reads", "writes", "in calls"])
+        .with_row_limits([MAX_BACKENDS + 1; 4])
+        .with_note(note);
+    for backend in &result.config.backends {
+        let marks: &[QualityMark] = if is_not_run(result, backend) { &[QualityMark::NotRun] } else { &[] };
+        let [reads, writes, all] =
+            [CallSubset::Reads, CallSubset::Writes, CallSubset::All].map(|part| run_level(derived, backend, part));
+        let speed = |line: Option<&Line>| line.and_then(|l| l.replayed_bytes_per_second).map(|r| rate(r / 1e6, None));
+        let cells = [speed(reads), speed(writes), all.map(|l| format_seconds(l.replayed_seconds))];
+        let cells = cells.map(|text| TableCell::number(text, marks));
+        table.row([fit_name(backend, NAME_CHARS).into()].into_iter().chain(cells));
+    }
+    table
+}
+
 /// A line for each class of functions, in descending order of time.
 fn class_table(result: &ReplayResult, derived: &ReplayDerived, several: bool) -> Table {
     let backends = &result.config.backends[..result.config.backends.len().min(MAX_BACKENDS)];
@@ -98,23 +124,35 @@ fn class_table(result: &ReplayResult, derived: &ReplayDerived, several: bool) ->
     };
     let mut all = CallClass::ALL.to_vec();
     all.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)));
-    let mut head = ["by class", "calls", "recorded"].map(str::to_owned).to_vec();
+    let is_handwritten = result.setup.profile.is_handwritten();
+    let mut head = vec!["by class", "calls"];
+    head.extend((!is_handwritten).then_some("recorded"));
+    match (several, is_handwritten) {
+        (true, _) => {}
+        (false, true) => head.extend(["now", "time"]),
+        (false, false) => head.extend(["now", "ratio", "time"]),
+    }
+    let mut head: Vec<String> = head.into_iter().map(str::to_owned).collect();
     if several {
         head.extend(backends.iter().map(|backend| fit_name(backend, HEADING_CHARS)));
-    } else {
-        head.extend(["now", "ratio", "time"].map(str::to_owned));
     }
     let mut table = Table::new("", 1, head).with_row_limits(if several { MAX_ROWS_OF_SEVERAL } else { MAX_ROWS });
     for class in all {
         let Some(first) = backends.iter().find_map(|backend| of(class, backend)) else { continue };
         let then = format_speed(first.recorded_bytes_per_second, first.recorded_seconds, first.calls);
         let ratio_of = |line: Option<&Line>| or_hyphen(line.and_then(|l| l.ratio).map(format_ratio));
-        let mut row = vec![class.name().to_owned(), format_calls(first.calls), then];
-        if several {
-            row.extend(backends.iter().map(|backend| ratio_of(of(class, backend))));
-        } else {
-            let now = format_speed(first.replayed_bytes_per_second, first.replayed_seconds, first.calls);
-            row.extend([now, ratio_of(Some(first)), or_hyphen(time_share(derived, first).map(percent))]);
+        let now_of = |line: &Line| format_speed(line.replayed_bytes_per_second, line.replayed_seconds, line.calls);
+        let mut row = vec![class.name().to_owned(), format_calls(first.calls)];
+        row.extend((!is_handwritten).then_some(then));
+        let lines = || backends.iter().map(|backend| of(class, backend));
+        match (several, is_handwritten) {
+            (true, true) => row.extend(lines().map(|line| or_hyphen(line.map(now_of)))),
+            (true, false) => row.extend(lines().map(ratio_of)),
+            (false, _) => {
+                row.push(now_of(first));
+                row.extend((!is_handwritten).then(|| ratio_of(Some(first))));
+                row.push(or_hyphen(time_share(derived, first).map(percent)));
+            }
         }
         table.row(row);
     }

@@ -22,7 +22,7 @@ const MAX_DIFFERENCES: usize = 8;
 pub(super) fn facts(result: &ReplayResult, derived: &ReplayDerived, level: DetailLevel) -> Vec<LabelledText> {
     labelled_texts([
         ("compared", Some(compared_text(result, derived))),
-        ("as recorded", Some(as_recorded_text(derived))),
+        ("as recorded", Some(as_recorded_text(result, derived))),
         ("caches", Some(storage_reads_text(result))),
         ("omitted", (level == DetailLevel::Screen).then(|| omission_texts(result, derived, Vec::new()).join("; "))),
     ])
@@ -33,7 +33,10 @@ pub(super) fn section(result: &ReplayResult, derived: &ReplayDerived) -> ReportS
     let left_out = omission_texts(result, derived, omission_lines(&result.setup.omissions).collect());
     let lines = [
         ("compared", vec![compared_text(result, derived)]),
-        ("as recorded", [as_recorded_text(derived)].into_iter().chain(differences.take(MAX_DIFFERENCES)).collect()),
+        (
+            "as recorded",
+            [as_recorded_text(result, derived)].into_iter().chain(differences.take(MAX_DIFFERENCES)).collect(),
+        ),
         ("order", vec![order_text(result)]),
         ("caches", storage_traffic_lines(result)),
         ("omitted", left_out),
@@ -59,12 +62,15 @@ fn compared_text(result: &ReplayResult, derived: &ReplayDerived) -> String {
 }
 
 /// Number of calls whose error, bytes, completed requests and returned values were the recorded ones.
-fn as_recorded_text(derived: &ReplayDerived) -> String {
+fn as_recorded_text(result: &ReplayResult, derived: &ReplayDerived) -> String {
     let found = &derived.verdict;
+    let expected = if result.setup.profile.is_handwritten() { "expected" } else { "recorded" };
     match found.calls {
         0 => "no calls were made".to_owned(),
-        calls if calls == found.calls_as_recorded => format!("all {} had their recorded results", count(calls, "call")),
-        calls => format!("{} of {} had their recorded results", found.calls_as_recorded, count(calls, "call")),
+        calls if calls == found.calls_as_recorded => {
+            format!("all {} had their {expected} results", count(calls, "call"))
+        }
+        calls => format!("{} of {} had their {expected} results", found.calls_as_recorded, count(calls, "call")),
     }
 }
 
@@ -108,6 +114,9 @@ fn storage_reads_text(result: &ReplayResult) -> String {
     let now: Vec<String> = now.collect();
     let now = if now.is_empty() { String::new() } else { format!("; now {}", now.join(", ")) };
     let read = format_size(result.setup.profile.read_bytes);
+    if result.setup.profile.is_handwritten() {
+        return format!("of {read} read from storage{}", now.replacen("; now", ":", 1));
+    }
     format!("of {read} read from storage: recorded {}{now}", of(storage_reads::recorded(result)))
 }
 

@@ -4,6 +4,7 @@ use crate::frame::report::model::{HeadlineValue, TextStyle};
 use crate::frame::report::outcome_text;
 use crate::frame::report::text::{count, percent};
 use crate::frame::units::format_seconds;
+use crate::frame::words::rate;
 use crate::replay::records::{RepetitionStatus, ReplayResult};
 use crate::replay::values::{CallSubset, Fidelity, ReplayDerived};
 
@@ -27,14 +28,19 @@ pub(super) fn values(result: &ReplayResult, derived: &ReplayDerived) -> Vec<Head
 }
 
 fn backend_value(result: &ReplayResult, derived: &ReplayDerived, backend: &str) -> HeadlineValue {
+    let is_handwritten = result.setup.profile.is_handwritten();
     let ratio = |part| Some(format!("{:.3}", run_level(derived, backend, part)?.ratio?));
     let all = ratio(CallSubset::All);
     let numbers = [("reads", CallSubset::Reads), ("writes", CallSubset::Writes)]
         .into_iter()
         .filter_map(|(name, part)| Some((name.to_owned(), format!("{} of recorded", ratio(part)?))));
+    let bandwidth = workload_bandwidths(result, derived).find(|(name, _)| is_handwritten && *name == backend);
+    let all = bandwidth.map(|(_, speed)| speed).or(all);
+    let [label, unit] =
+        if is_handwritten { ["bandwidth per process", "MB/s"] } else { ["speed of the recorded run", "times"] };
     HeadlineValue {
-        label: format!("{backend}, speed of the recorded run"),
-        unit: if all.is_some() { "times" } else { "" },
+        label: format!("{backend}, {label}"),
+        unit: if all.is_some() { unit } else { "" },
         value: all.unwrap_or_else(|| "not measured".into()),
         verdict: if is_not_run(result, backend) {
             (TextStyle::Plain, "not run".into())
@@ -75,10 +81,31 @@ fn backend_ratios<'r>(result: &'r ReplayResult, derived: &'r ReplayDerived) -> i
     backends.filter_map(|backend| Some((backend, run_level(derived, backend, CallSubset::All)?.ratio?)))
 }
 
+/// Bandwidth per process of all calls of a workload written by hand, in MB/s.
+fn workload_bandwidths<'r>(
+    result: &'r ReplayResult,
+    derived: &'r ReplayDerived,
+) -> impl Iterator<Item = (&'r str, String)> {
+    let backends = result.config.backends.iter().map(String::as_str);
+    let speed = |backend| run_level(derived, backend, CallSubset::All)?.replayed_bytes_per_second;
+    backends.filter_map(move |backend| Some((backend, rate(speed(backend)? / 1e6, None))))
+}
+
+fn workload_speeds(result: &ReplayResult, derived: &ReplayDerived) -> String {
+    let all = workload_bandwidths(result, derived).take(MAX_BACKENDS);
+    let all: Vec<String> = all.map(|(backend, speed)| format!("{backend} {speed} MB/s")).collect();
+    if all.is_empty() {
+        "no bandwidth".to_owned()
+    } else {
+        format!("{} per process", all.join(", "))
+    }
+}
+
 fn verdict_line(result: &ReplayResult, derived: &ReplayDerived) -> Vec<(TextStyle, String)> {
     let speeds: Vec<(&str, String)> =
         backend_ratios(result, derived).map(|(b, r)| (b, format_ratio(r))).take(MAX_BACKENDS).collect();
     let speed = match speeds.as_slice() {
+        [] if result.setup.profile.is_handwritten() => workload_speeds(result, derived),
         [] => "no speed to compare".to_owned(),
         [(backend, ratio)] => format!("{backend} {ratio} times as fast as recorded"),
         all => format!("speed {}", all.iter().map(|(b, ratio)| format!("{ratio} {b}")).collect::<Vec<_>>().join(", ")),
@@ -94,6 +121,9 @@ fn closing_line(result: &ReplayResult, derived: &ReplayDerived) -> String {
         vec![format!("{} of {} complete", found.repetitions_complete, count(found.repetitions, "repetition"))];
     if found.repetitions_not_run > 0 {
         parts.push(format!("{} not run", found.repetitions_not_run));
+    }
+    if result.setup.profile.is_handwritten() {
+        parts.push(workload_speeds(result, derived));
     }
     parts.extend(backend_ratios(result, derived).map(|(backend, ratio)| format!("{backend} {ratio:.3} of recorded")));
     let share = found.checked_share.map_or_else(|| "nothing".to_owned(), percent);

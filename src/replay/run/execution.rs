@@ -144,7 +144,9 @@ pub struct ExecutionContext<'a> {
     pub comm: &'a Comm,
     /// The configuration.
     pub config: &'a ReplayConfig,
-    /// The profile.
+    /// The profile, or its derived form ([`derived_calls`](super::derived_calls)).
+    pub profile: &'a Path,
+    /// The profile without its calls.
     pub head: &'a ProfileHead,
     /// Its datatypes.
     pub layouts: &'a TypeLayouts,
@@ -245,7 +247,7 @@ fn replay_context<'a>(means: &ExecutionContext<'a>) -> Result<ReplayContext<'a>,
         config: means.config,
         head: means.head,
         layouts: means.layouts,
-        profile: &means.config.profile,
+        profile: means.profile,
         scan: means.scan,
         sieving_gaps: &means.combined_totals.gaps,
         sources: sources.ok_or_else(|| ReplayAbort::Calls("the size of the memory overflows".into()))?,

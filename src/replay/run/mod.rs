@@ -8,6 +8,7 @@ mod call_csv;
 mod call_location;
 mod call_window;
 mod collective_check;
+pub mod derived_calls;
 pub mod execution;
 mod files;
 mod hints;

@@ -99,6 +99,7 @@ fn replay(config: &ReplayConfig, comm: &Comm) -> ReplayObservation {
     let means = ExecutionContext {
         comm,
         config,
+        profile: &config.profile,
         head: &head,
         layouts: &layouts,
         scan: &scan,
@@ -369,4 +370,49 @@ calls, 0, 5
     let keys = [", buffer=0", ", buffer=0, from=1000@hole"];
     let (seen, _) = replay_profile_after(zeros, &two_reads(1000, keys), 1, &["mpiio"], Pace::Fast);
     assert_repetition(&seen.passes[0], 5, [1000, 0, 1000]);
+}
+
+/// A workload of views, of every form of access, and without results, as it is written by hand.
+const WORKLOAD: &str = "beff-raw profile,1
+ranks, 2
+comm, 0, world
+type, 0, DOUBLE
+type, 1, subarray, sizes=4;8, subsizes=2;8, starts=0;0, order=c, of=0
+type, 2, subarray, sizes=4;8, subsizes=2;8, starts=2;0, order=c, of=0
+file, 0, ckpt.dat
+
+calls, 0, 8
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr
+20, 30, File_set_view, handle=1, offset=0, etype=0, filetype=1, name=native
+40, 50, File_write_all, handle=1, count=16, type=0
+60, 70, File_iwrite_at, handle=1, offset=16, count=16, type=0, request=1
+80, 90, Wait, requests=1, done=1
+100, 110, File_seek, handle=1, offset=0, whence=set
+120, 130, File_read_all, handle=1, count=32, type=0
+140, 150, File_close, handle=1
+
+calls, 1, 7
+1, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr
+21, 30, File_set_view, handle=1, offset=0, etype=0, filetype=2, name=native
+41, 50, File_write_all, handle=1, count=16, type=0
+61, 90, File_write_at, handle=1, offset=16, count=16, type=0
+101, 110, File_seek, handle=1, offset=0, whence=set
+121, 130, File_read_all, handle=1, count=32, type=0
+141, 150, File_close, handle=1
+";
+
+/// The text of a workload, completed by its order.
+fn completed(workload: &str) -> String {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), workload).unwrap();
+    String::from_utf8(beff_trace::workload::derive_order(file.path()).unwrap().unwrap()).unwrap()
+}
+
+#[test]
+fn a_workload_without_results_is_replayed_and_compared_in_full() {
+    for backend in ["posix", "uring"] {
+        let (seen, files) = replay_profile(&completed(WORKLOAD), 2, &[backend], Pace::Fast);
+        assert_repetition(&seen.passes[0], 15, [2 * 256, 0, 0]);
+        assert_eq!(files[0].len(), 512);
+    }
 }

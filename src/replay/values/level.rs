@@ -58,11 +58,11 @@ pub struct LevelComparison {
     pub recorded_bytes: u64,
     /// Bytes replayed, mean.
     pub replayed_bytes: f64,
-    /// Time recorded, summed over the processes.
+    /// Time recorded, summed over the processes; 0 for a workload written by hand.
     pub recorded_seconds: f64,
     /// Time replayed, summed over the processes, mean.
     pub replayed_seconds: f64,
-    /// Bandwidth per process recorded; None: no bytes or no time.
+    /// Bandwidth per process recorded; None: no bytes, no time, or a workload written by hand.
     pub recorded_bytes_per_second: Option<f64>,
     /// Bandwidth per process replayed.
     pub replayed_bytes_per_second: Option<f64>,
@@ -101,7 +101,13 @@ fn backend_levels(result: &ReplayResult, backend: &str) -> Vec<LevelComparison> 
             add((LevelKind::Process, None, None, Some(record.rank), part), record.repetition, &record.both);
         }
     }
-    lines.into_iter().map(|(key, numbers)| compare_level(backend, key, &numbers)).collect()
+    let is_handwritten = result.setup.profile.is_handwritten();
+    let line = |(key, mut numbers): (LevelKey, BTreeMap<u64, TallyPair>)| {
+        // Invented times are compared with nothing.
+        numbers.values_mut().filter(|_| is_handwritten).for_each(|both| both.recorded.seconds = 0.0);
+        compare_level(backend, key, &numbers)
+    };
+    lines.into_iter().map(line).collect()
 }
 
 fn subsets_of(class: CallClass) -> impl Iterator<Item = CallSubset> {

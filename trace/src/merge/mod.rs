@@ -10,6 +10,7 @@ mod history;
 mod rank;
 mod spool;
 mod sweep;
+pub(crate) mod workload;
 
 use std::fs::Permissions;
 use std::io;

@@ -7,7 +7,7 @@ use super::collectives::RankReadiness;
 use super::history::EndedAccess;
 use super::spool::Spool;
 use crate::access::{AccessTracker, CallEffect};
-use crate::call::{Call, OriginRange, PAGE_BYTES};
+use crate::call::{Call, Completion, OriginRange, PAGE_BYTES};
 use crate::function::Function;
 
 /// Maximum number of calls of a rank held until a read among them has ended; beyond it the read is written without its origin.
@@ -166,12 +166,33 @@ impl<'a, S: CallSource> SweepRank<'a, S> {
         Ok(())
     }
 
-    /// A read has ended: its call is written with its origins.
-    pub(super) fn release(&mut self, begun: UnfinishedAccess, from: Vec<OriginRange>) {
+    fn held_mut(&mut self, begun: UnfinishedAccess) -> Option<&mut HeldCall> {
         let place = begun.number.checked_sub(self.written_calls).and_then(|place| usize::try_from(place).ok());
-        if let Some(held) = place.and_then(|place| self.held.get_mut(place)) {
+        place.and_then(|place| self.held.get_mut(place))
+    }
+
+    /// Sets the bytes of a read, unless they are known, in the call that ended it.
+    pub(super) fn set_read_bytes(&mut self, begun: UnfinishedAccess, end_call_ns: u64, bytes: u64) {
+        let request = self.held_mut(begun).and_then(|held| held.call.request);
+        let Some(ended) = self.held.iter_mut().find(|held| held.call.begin_ns == end_call_ns) else { return };
+        match request {
+            None => ended.call.bytes = ended.call.bytes.or(Some(bytes)),
+            Some(_) => {
+                let is_it = |completion: &&mut Completion| Some(completion.request) == request;
+                if let Some(completion) = ended.call.completions.iter_mut().find(is_it) {
+                    completion.bytes = completion.bytes.or(Some(bytes));
+                }
+            }
+        }
+    }
+
+    /// A read has ended: its call is written with its origins. A workload written by hand may contain them.
+    pub(super) fn release(&mut self, begun: UnfinishedAccess, from: Vec<OriginRange>) {
+        if let Some(held) = self.held_mut(begun) {
             held.awaits_end = false;
-            held.call.from = from;
+            if held.call.from.is_empty() {
+                held.call.from = from;
+            }
         }
     }
 }

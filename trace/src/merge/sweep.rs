@@ -26,6 +26,8 @@ pub(super) struct Sweep<'a, S> {
     sequence: u64,
     spool: &'a mut Spool,
     extents: Vec<ByteRange>,
+    /// The calls are a workload written by hand: bytes of reads are derived.
+    pub(super) is_handwritten: bool,
     /// Reads that were written before their end.
     pub(super) abandoned_reads: u64,
 }
@@ -39,21 +41,34 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         spool: &'a mut Spool,
         limits: TrackingLimits,
     ) -> Self {
-        let there: Vec<u32> = sources.iter().map(|(world, _)| *world).collect();
         let known = |(index, file): (usize, crate::head::OpenedFile)| {
-            SweepFile::new(dictionary.is_size_known(index).then_some(file.size_bytes.unwrap_or(0)), limits)
+            dictionary.is_size_known(index).then_some(file.size_bytes.unwrap_or(0))
         };
+        let sizes = dictionary.files().into_iter().enumerate().map(known).collect();
+        Self::with_files((sizes, dictionary.comms()), layouts, sources, spool, limits)
+    }
+
+    /// The same for files of these sizes (None if unknown) before the first opening.
+    pub(super) fn with_files(
+        (sizes, comms): (Vec<Option<u64>>, &[Vec<u32>]),
+        layouts: &'a TypeLayouts,
+        sources: Vec<(u32, S)>,
+        spool: &'a mut Spool,
+        limits: TrackingLimits,
+    ) -> Self {
+        let there: Vec<u32> = sources.iter().map(|(world, _)| *world).collect();
         let ranks =
             sources.into_iter().map(|(world, source)| SweepRank::new(world, source, AccessTracker::new(layouts)));
         Self {
             layouts,
             ranks: ranks.collect(),
-            files: dictionary.files().into_iter().enumerate().map(known).collect(),
-            collectives: CollectiveTracker::new(dictionary.comms(), |rank| there.contains(&rank)),
+            files: sizes.into_iter().map(|size| SweepFile::new(size, limits)).collect(),
+            collectives: CollectiveTracker::new(comms, |rank| there.contains(&rank)),
             call_ends: BinaryHeap::new(),
             sequence: 0,
             spool,
             extents: Vec::new(),
+            is_handwritten: false,
             abandoned_reads: 0,
         }
     }
@@ -124,7 +139,10 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                         ranks[at].readiness((file, comm))
                     })
                 };
-                call.since_barrier_ns = self.collectives.begin(world, (file, comm), call.begin_ns, ready);
+                let since_barrier_ns = self.collectives.begin(world, (file, comm), call.begin_ns, ready);
+                if !self.is_handwritten {
+                    call.since_barrier_ns = since_barrier_ns;
+                }
             }
         }
         let (end_ns, begin_ns) = (call.end_ns, call.begin_ns);
@@ -311,7 +329,11 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                     None => unknown_origin(&access),
                 };
                 if access.direction == Direction::Read {
-                    self.ranks[ending.index].release(begun, from);
+                    let rank = &mut self.ranks[ending.index];
+                    if self.is_handwritten && ends_in_known_data(&from) {
+                        rank.set_read_bytes(begun, ending.begin_ns, access.bytes);
+                    }
+                    rank.release(begun, from);
                 }
             }
             CallEffect::Unknown { file: Some(file), direction, .. } => {
@@ -324,6 +346,11 @@ impl<'a, S: CallSource> Sweep<'a, S> {
             _ => {}
         }
     }
+}
+
+/// True if the file was at least as long as the end of a read.
+fn ends_in_known_data(from: &[OriginRange]) -> bool {
+    from.last().is_some_and(|last| matches!(last.origin, DataOrigin::Call { .. } | DataOrigin::File))
 }
 
 fn unknown_origin(access: &ResolvedAccess) -> Vec<OriginRange> {

@@ -18,6 +18,7 @@ pub use model::{
 
 use crate::layout::TypeLayouts;
 use crate::text::{self, TextError};
+use crate::workload::ResultCompletion;
 
 /// Reads a profile once and summarizes it. Memory does not grow with the calls.
 ///
@@ -27,7 +28,19 @@ pub fn summarize(path: &Path) -> Result<ProfileSummary, TextError> {
     let (head, mut calls) = text::read_all_ranks(path)?;
     let layouts = TypeLayouts::for_library(&head.types, &head.library);
     let mut collector = collect::SummaryCollector::new(&head, layouts.as_ref().ok());
-    calls.try_for_each(|call| call.map(|(rank, call)| collector.call(rank, &call)))?;
+    let derives = layouts.as_ref().ok().filter(|_| head.is_handwritten());
+    let mut completion = (0, derives.map(|layouts| ResultCompletion::new(layouts, true)));
+    calls.try_for_each(|call| {
+        let (rank, mut call) = call?;
+        if completion.0 != rank {
+            completion = (rank, derives.map(|layouts| ResultCompletion::new(layouts, true)));
+        }
+        if let Some(completion) = &mut completion.1 {
+            completion.complete(&mut call);
+        }
+        collector.call(rank, &call);
+        Ok(())
+    })?;
     let mut summary = build::build(path, &head, collector.finish());
     summary.no_places = layouts.err().map(|e| e.to_string());
     Ok(summary)

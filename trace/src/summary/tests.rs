@@ -163,3 +163,29 @@ fn the_strided_workload_reads_and_is_strided() {
     }
     assert!(written.iter().chain(&read).all(|n| *n == 1));
 }
+
+/// Count and type give the bytes that a workload written by hand omits.
+#[test]
+fn bytes_of_a_workload_written_by_hand_follow_from_its_counts() {
+    let head = "beff-raw profile,1\nranks,1\ncomm,0,0\ntype,0,DOUBLE\nfile,0,out.dat\n";
+    let calls = "calls,0,8
+0,1,File_open,handle=1,comm=0,file=0,mode=create;rdwr
+2,3,File_write_at,handle=1,offset=0,count=4,type=0
+4,5,File_iwrite_at,handle=1,offset=32,count=2,type=0,request=1
+6,7,Wait,requests=1
+8,9,File_write_all_begin,handle=1,count=1,type=0
+10,11,File_write_all_end,handle=1
+12,13,File_read_at,handle=1,offset=0,count=3,type=0
+14,15,File_write_at,handle=1,offset=0,count=1,type=0,error=MPI_ERR_IO
+";
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    write!(file, "{head}{calls}").unwrap();
+    let found = summarize(file.path()).unwrap();
+    assert_eq!((found.written_bytes, found.read_bytes), (32 + 16 + 8, 24));
+    assert_eq!((found.unknown_bytes_calls, found.never_completed), (0, 0));
+    // Unknown bytes of a recording stay unknown.
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    write!(file, "{}command,app\n{}{calls}", &head[..19], &head[19..]).unwrap();
+    let found = summarize(file.path()).unwrap();
+    assert_eq!((found.written_bytes, found.read_bytes), (0, 0));
+}

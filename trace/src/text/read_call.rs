@@ -128,6 +128,8 @@ impl CallParser {
             Key::Error => call.error = Some(error_class(value)?),
             Key::Handle => call.handle = Some(handle(value)?),
             Key::File => call.file = Some(index(value, bounds.files, "file")?),
+            // The default of views, which has no name in a call.
+            Key::Name if value == b"native" && call.function != Function::RegisterDatarep => {}
             Key::Name => call.name = Some(text(value.into())?),
             Key::Offset => call.offset = Some(signed(value)?),
             Key::Count => call.count = Some(signed(value)?),
