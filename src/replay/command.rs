@@ -14,6 +14,7 @@ use beff_trace::ProfileHead;
 use super::cli::ReplayArgs;
 use super::config::ReplayConfig;
 use super::plan::cache_cold::cache_cold_bytes;
+use super::plan::memory_relocation::MemoryRelocation;
 use super::plan::omission::merge_by_function;
 use super::records::{
     BackendOmissions, FileFacts, ProfileFacts, RecordingEnd, ReplayEnding, ReplayLine, ReplayResult, ReplaySetup,
@@ -79,6 +80,7 @@ fn configuration(args: &ReplayArgs) -> Result<ReplayConfig, UsageError> {
 struct OpenProfile {
     head: ProfileHead,
     layouts: TypeLayouts,
+    relocation: MemoryRelocation,
     /// The calls of a workload written by hand, completed by their order.
     derived: Option<DerivedCalls>,
 }
@@ -109,16 +111,22 @@ impl OpenProfile {
                 "Write it to a file first.",
             ));
         }
-        let head = read_head(&config.profile).map_err(|e| {
+        let mut head = read_head(&config.profile).map_err(|e| {
             let (all, next) = (e.to_string(), e.next_step());
             let what = all.strip_suffix(next).unwrap_or(&all).trim_end_matches("; ").to_owned();
             UsageError::new(what, format!("{next}. No file was created, nothing was measured."))
         })?;
-        let layouts = TypeLayouts::for_library(&head.types, &head.library).map_err(|e| {
-            let next = "Correct that `type` line, or those it refers to. No file was created, nothing was measured.";
-            UsageError::new(format!("{}: {e}", config.profile.display()), next)
-        })?;
-        Ok(Self { head, layouts, derived: None })
+        let layouts = |head: &ProfileHead| {
+            TypeLayouts::for_library(&head.types, &head.library).map_err(|e| {
+                let next =
+                    "Correct that `type` line, or those it refers to. No file was created, nothing was measured.";
+                UsageError::new(format!("{}: {e}", config.profile.display()), next)
+            })
+        };
+        let recorded = layouts(&head)?;
+        let relocation = MemoryRelocation::add_types(&mut head.types, &recorded);
+        let layouts = if relocation.is_empty() { recorded } else { layouts(&head)? };
+        Ok(Self { head, layouts, relocation, derived: None })
     }
 
     fn scan_input<'a>(
@@ -127,8 +135,9 @@ impl OpenProfile {
         refusals: &'a [ReplaySupport],
         cold_bytes: u64,
     ) -> ScanInput<'a> {
-        let (profile, head, layouts) = (self.calls_path(config), &self.head, &self.layouts);
-        ScanInput { profile, head, layouts, support: refusals, cold_bytes, verify: config.verify }
+        let (profile, verify) = (self.calls_path(config), config.verify);
+        let Self { head, layouts, relocation, .. } = self;
+        ScanInput { profile, head, layouts, relocation, support: refusals, cold_bytes, verify }
     }
 
     /// The file of the calls.
@@ -343,6 +352,7 @@ fn run_measurement(
                     profile: profile.calls_path(config),
                     head: &profile.head,
                     layouts: &profile.layouts,
+                    relocation: &profile.relocation,
                     scan,
                     combined_totals: &sums,
                     cold_bytes,

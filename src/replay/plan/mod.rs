@@ -10,6 +10,7 @@ pub mod landing;
 pub mod ledger;
 pub mod matching;
 pub mod memory_image;
+pub mod memory_relocation;
 pub mod omission;
 pub mod preparation;
 pub mod printable;

@@ -17,6 +17,7 @@ use crate::replay::plan::cache_hot::ReuseTracker;
 use crate::replay::plan::landing::{page_misalignment, LandingAllocator, ALIGN_BYTES};
 use crate::replay::plan::matching::SynchronizationTracker;
 use crate::replay::plan::memory_image::align_for_direct;
+use crate::replay::plan::memory_relocation::MemoryRelocation;
 use crate::replay::plan::omission::{CallDisposition, CallFilter};
 use crate::replay::plan::preparation::{PreparationPlanner, PREPARED_TAG};
 use crate::replay::run::write_source::WriteSources;
@@ -120,6 +121,7 @@ struct PendingCall {
 /// Prepares windows of the calls of a rank.
 pub(super) struct CallWindowBuilder<'a> {
     layouts: &'a TypeLayouts,
+    relocation: &'a MemoryRelocation,
     sources: WriteSources,
     rank: u32,
     calls: RankCallReader,
@@ -186,6 +188,7 @@ impl<'a> CallWindowBuilder<'a> {
             layouts: bench.layouts,
             sources: bench.sources,
             rank,
+            relocation: bench.relocation,
             calls,
             remaining: bench.scan.replayed_lines,
             scan: bench.scan,
@@ -226,6 +229,7 @@ impl<'a> CallWindowBuilder<'a> {
             let begin_ns = call.begin_ns;
             let tells = self.end_waiters(begin_ns);
             self.deferred_waits
+            self.relocation.relocate(&mut call);
                 .extend(self.scan.preparation_schedule.awaited_preparations.get(&begin_ns).into_iter().flatten());
             let places = self.locations.locate(&call);
             let meeting = self.synchronization_point(&call);

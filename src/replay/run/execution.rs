@@ -24,6 +24,7 @@ use crate::frame::run::{agree, ProgressReport, RunObserver};
 use crate::frame::system::memory::high_water_bytes;
 use crate::replay::config::{Detail, ReplayConfig};
 use crate::replay::plan::collective_counts::{collective_limits, OpeningId};
+use crate::replay::plan::memory_relocation::MemoryRelocation;
 use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayEnding, ReplayLine};
 
 /// Support of programs by the backends of a configuration, in its order.
@@ -46,6 +47,8 @@ pub struct ScanInput<'a> {
     pub head: &'a ProfileHead,
     /// Its datatypes.
     pub layouts: &'a TypeLayouts,
+    /// Relocation of their memory.
+    pub relocation: &'a MemoryRelocation,
     /// Support by the backends.
     pub support: &'a [ReplaySupport],
     /// Size of cache-cold memory, for accesses whose buffer was not just used.
@@ -60,7 +63,8 @@ impl ScanInput<'_> {
     /// # Errors
     /// An error in the profile, in words.
     pub fn rank(&self, rank: u32, limits: &[(OpeningId, u64)]) -> Result<RankScan, String> {
-        scan::scan_rank(self.profile, rank, self.layouts, self.support, limits, (self.cold_bytes, self.verify))
+        let types = (self.layouts, self.relocation);
+        scan::scan_rank(self.profile, rank, types, self.support, limits, (self.cold_bytes, self.verify))
     }
 
     fn matching(&self) -> CollectiveCheck<'_> {
@@ -150,6 +154,8 @@ pub struct ExecutionContext<'a> {
     pub head: &'a ProfileHead,
     /// Its datatypes.
     pub layouts: &'a TypeLayouts,
+    /// Relocation of their memory.
+    pub relocation: &'a MemoryRelocation,
     /// Scan of this rank.
     pub scan: &'a RankScan,
     /// Combined totals, because the memory layout is equal on all ranks.
@@ -247,6 +253,7 @@ fn replay_context<'a>(means: &ExecutionContext<'a>) -> Result<ReplayContext<'a>,
         config: means.config,
         head: means.head,
         layouts: means.layouts,
+        relocation: means.relocation,
         profile: means.profile,
         scan: means.scan,
         sieving_gaps: &means.combined_totals.gaps,

@@ -35,6 +35,7 @@ use beff_trace::ProfileHead;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::replay::config::ReplayConfig;
+use crate::replay::plan::memory_relocation::MemoryRelocation;
 use crate::replay::plan::sieving_gaps::SievingGaps;
 use crate::replay::run::write_source::WriteSources;
 
@@ -58,6 +59,7 @@ struct ReplayContext<'a> {
     config: &'a ReplayConfig,
     head: &'a ProfileHead,
     layouts: &'a TypeLayouts,
+    relocation: &'a MemoryRelocation,
     profile: &'a Path,
     scan: &'a scan::RankScan,
     /// Gaps that an MPI library may have overwritten, by file.

@@ -16,6 +16,7 @@ use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{ProgressReport, RunObserver, TransferVolume};
 use crate::replay::config::{Detail, Pace, ReplayConfig};
+use crate::replay::plan::memory_relocation::MemoryRelocation;
 use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayCorruption, ReplayLine};
 use crate::replay::run::scan::ScanTotals;
 use crate::replay::run::write_source::WriteSources;
@@ -81,13 +82,16 @@ fn combined_totals(all: &[ScanTotals]) -> ScanTotals {
 }
 
 fn replay(config: &ReplayConfig, comm: &Comm) -> ReplayObservation {
-    let (head, _) = text::read_all_ranks(&config.profile).unwrap();
+    let (mut head, _) = text::read_all_ranks(&config.profile).unwrap();
+    let (recorded, _) = TypeLayouts::for_library_lenient(&head.types, &head.library);
+    let relocation = MemoryRelocation::add_types(&mut head.types, &recorded);
     let (layouts, _) = TypeLayouts::for_library_lenient(&head.types, &head.library);
     let refusals = replay_support(&config.backends);
     let look = ScanInput {
         profile: &config.profile,
         head: &head,
         layouts: &layouts,
+        relocation: &relocation,
         support: &refusals,
         cold_bytes: COLD_BYTES,
         verify: config.verify,
@@ -102,6 +106,7 @@ fn replay(config: &ReplayConfig, comm: &Comm) -> ReplayObservation {
         profile: &config.profile,
         head: &head,
         layouts: &layouts,
+        relocation: &relocation,
         scan: &scan,
         combined_totals: &combined_totals(&sums),
         cold_bytes: COLD_BYTES,
@@ -414,5 +419,37 @@ fn a_workload_without_results_is_replayed_and_compared_in_full() {
         let (seen, files) = replay_profile(&completed(WORKLOAD), 2, &[backend], Pace::Fast);
         assert_repetition(&seen.passes[0], 15, [2 * 256, 0, 0]);
         assert_eq!(files[0].len(), 512);
+    }
+}
+
+/// MPI_BOTTOM with the addresses of a variable on the stack and one on the heap, in each direction and form, and read by another type.
+#[test]
+fn absolute_addresses_need_only_the_memory_of_their_data() {
+    let (heap, stack) = (0x5555_5555_6010_i64, 0x7fff_ffff_e018_i64);
+    let profile = format!(
+        "beff-raw profile,1
+ranks, 1
+comm, 0, world
+type, 0, BYTE
+type, 1, hindexed, blocks=1000;3000, displacements_bytes={stack};{heap}, of=0
+type, 2, struct, blocks=400, displacements_bytes={heap}, of=0
+file, 0, out.dat
+
+calls, 0, 8
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr
+20, 30, File_write_at, handle=1, offset=0, count=1, type=1, buffer=-4096
+40, 50, File_iwrite_at, handle=1, offset=4000, count=1, type=2, request=1, buffer=-4096
+60, 70, Wait, requests=1
+80, 90, File_read_at, handle=1, offset=0, count=1, type=1, buffer=-4096
+100, 110, File_iread_at, handle=1, offset=500, count=1, type=2, request=2, buffer=-4096
+120, 130, Wait, requests=2
+140, 150, File_close, handle=1
+"
+    );
+    for backend in ["posix", "uring"] {
+        let (seen, files) = replay_profile(&completed(&profile), 1, &[backend], Pace::Fast);
+        assert_repetition(&seen.passes[0], 8, [4400, 0, 0]);
+        let written = &files[0];
+        assert!(written.len() == 4400 && written[..4000].iter().any(|byte| *byte != 0));
     }
 }

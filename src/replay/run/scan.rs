@@ -17,6 +17,7 @@ use crate::replay::plan::file_extents::FileExtents;
 use crate::replay::plan::landing::{page_misalignment, LandingAllocator, ALIGN_BYTES};
 use crate::replay::plan::matching::{CollectiveStepTracker, StepDigest};
 use crate::replay::plan::memory_image::{MemoryImages, SegmentSet};
+use crate::replay::plan::memory_relocation::MemoryRelocation;
 use crate::replay::plan::omission::{CallDisposition, CallFilter, OmissionsByFunction, OmittedCalls};
 use crate::replay::plan::preparation::{FilePreparation, PreparationPlanner, PreparationSchedule, PreparationWork};
 use crate::replay::plan::sieving_gaps::SievingGaps;
@@ -135,7 +136,7 @@ impl RankScan {
 pub fn scan_rank(
     profile: &Path,
     rank: u32,
-    layouts: &TypeLayouts,
+    (layouts, relocation): (&TypeLayouts, &MemoryRelocation),
     refusals: &[ReplaySupport],
     limits: &[(OpeningId, u64)],
     (cold_bytes, compares): (u64, bool),
@@ -149,7 +150,8 @@ pub fn scan_rank(
     let mut cut = None;
     let mut number = 0_u64;
     for call in calls {
-        let call = call.map_err(|e| e.to_string())?;
+        let mut call = call.map_err(|e| e.to_string())?;
+        relocation.relocate(&mut call);
         if cut.is_none() {
             let met = scanner.collectives.count_call(&call);
             if met.is_some_and(|(opening, count)| limits.get(&opening).is_some_and(|most| count > *most)) {
