@@ -3,7 +3,7 @@
 use std::ffi::{c_int, CStr, CString};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use beff_trace::{Amode, Call, Whence};
+use beff_trace::{Amode, Call, Function, Whence};
 
 use crate::clock::ticks;
 use crate::decode::text_at;
@@ -51,6 +51,13 @@ pub fn amode(value: c_int) -> Amode {
 pub fn whence(value: Word) -> Option<Whence> {
     let place = constant!(beff_whences).iter().position(|one| *one == value as c_int)?;
     Some([Whence::Set, Whence::Current, Whence::End][place])
+}
+
+/// The position after a seek relative to the end of the file: its size at that time cannot be derived later.
+pub fn end_position(call: &Call, file: Word) -> Option<i64> {
+    let is_it = call.function == Function::Seek && call.whence == Some(Whence::End) && call.error.is_none();
+    let mut position: i64 = 0;
+    (is_it && pmpi!(File_get_position(file, &raw mut position)) == 0).then_some(position)
 }
 
 /// A file before its open: size in bytes and time since its last modification in ns. None if it does not exist.

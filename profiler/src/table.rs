@@ -202,6 +202,7 @@ calls! {
         call.handle = lane.file(file);
         call.offset = Some(offset as i64);
         call.whence = files::whence(whence);
+        call.number = files::end_position(call, file);
     });
     Seek: MPI_File_seek PMPI_File_seek;
     SeekShared: MPI_File_seek_shared PMPI_File_seek_shared;

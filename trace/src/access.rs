@@ -262,9 +262,27 @@ impl<'a> AccessTracker<'a> {
         open.pointer_bytes = match (call.whence, by) {
             (Some(Whence::Set), Some(by)) => u64::try_from(by).ok(),
             (Some(Whence::Current), Some(by)) => open.pointer_bytes.and_then(|at| at.checked_add_signed(by)),
-            // The size of the file at that time is unknown.
+            // The size of the file at that time is known by its result only.
+            (Some(Whence::End), _) => {
+                let etype_bytes = etype_bytes.and_then(|bytes| u64::try_from(bytes).ok());
+                call.number.and_then(|at| u64::try_from(at).ok()?.checked_mul(etype_bytes?))
+            }
             _ => None,
         };
+    }
+
+    /// Result of a seek relative to the end of a file of this size, in etypes; None if unknown, and for other seeks.
+    #[must_use]
+    pub fn end_position(&self, call: &Call, size_bytes: u64) -> Option<i64> {
+        let (etype_bytes, open) = (self.etype_bytes(call)?, self.files.get(&call.handle?)?);
+        let view = open.view.ok().filter(|_| call.whence == Some(Whence::End))?;
+        let size = i64::try_from(size_bytes).ok()?.saturating_sub(view.displacement_bytes);
+        let data_bytes = match view.filetype {
+            None => u64::try_from(size).unwrap_or(0),
+            Some(of) => self.layouts.data_bytes_before(of, size)?,
+        };
+        // The end is the first etype that does not begin within the file.
+        i64::try_from(data_bytes.div_ceil(etype_bytes.max(1))).ok()?.checked_add(call.offset?)
     }
 
     fn end_split(&mut self, call: &Call, direction: Direction) -> CallEffect {

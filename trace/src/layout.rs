@@ -154,6 +154,23 @@ impl TypeLayouts {
         Some(place(one.min(other), span.start)?..place(one.max(other), span.end)?)
     }
 
+    /// Number of packed bytes before an offset in an unbounded sequence of elements that begins at 0; None if they are not in ascending
+    /// order, as file views require.
+    #[must_use]
+    pub fn data_bytes_before(&self, number: u32, offset: i64) -> Option<u64> {
+        let extent = self.extent(number);
+        if extent <= 0 || self.true_span(number).start < 0 {
+            return None;
+        }
+        let Ok(offset) = u64::try_from(offset) else { return Some(0) };
+        let (elements, rest) = (offset / extent.unsigned_abs(), offset % extent.unsigned_abs());
+        let inside = |piece: &TypeSegment| {
+            let begin = u64::try_from(piece.displacement_bytes).unwrap_or(0);
+            rest.saturating_sub(begin).min(piece.bytes)
+        };
+        elements.checked_mul(self.size(number))?.checked_add(self.segments(number).iter().map(inside).sum())
+    }
+
     /// Byte ranges of the packed bytes from `first_byte` on in an unbounded sequence of elements that begins at `base`, in the order of the
     /// data; adjacent ranges are joined. An offset beyond 63 bits ends the iteration early: check [`TypeLayouts::hull`] first.
     #[must_use]

@@ -576,6 +576,7 @@ struct Handles {
     none: Word,
     modes: [c_int; 9],
     current: Word,
+    end: Word,
 }
 
 impl Handles {
@@ -595,13 +596,14 @@ impl Handles {
             none: predefined_handles().info_null,
             modes: constant!(beff_modes),
             current: constant!(beff_whences)[1] as Word,
+            end: constant!(beff_whences)[2] as Word,
         }
     }
 }
 
 /// `path` is NUL-terminated.
 fn run_program(path: &str, with: &Handles) {
-    let Handles { int, byte, mut vector, info, world, none, modes, current } = *with;
+    let Handles { int, byte, mut vector, info, world, none, modes, current, end } = *with;
     // SAFETY: MPI calls with the arguments of their prototypes, in order; all memory lives until the end.
     unsafe {
         let path = path.as_ptr() as Word;
@@ -619,6 +621,7 @@ fn run_program(path: &str, with: &Handles) {
         let mut request: Word = 0;
         assert_eq!(MPI_File_iwrite_at(file, 12, memory, 2, vector, &raw mut request as Word), 0);
         assert_eq!(MPI_Wait(&raw mut request as Word, STATUS_IGNORE), 0);
+        assert_eq!(MPI_File_seek(file, 0, end), 0);
         assert_eq!(MPI_File_seek(file, 3, current), 0);
         let mut position: i64 = 0;
         assert_eq!(MPI_File_get_position(file, &raw mut position as Word), 0);
@@ -688,6 +691,7 @@ fn a_program_is_recorded_with_types_views_and_ends() {
                     IwriteAt,
                     Wait,
                     Seek,
+                    Seek,
                     GetPosition,
                     Sync,
                     SetSize,
@@ -712,10 +716,12 @@ fn a_program_is_recorded_with_types_views_and_ends() {
             assert_eq!(access(&all[6]), (Some(0), Some(20), Some(2), Some(20), None));
             assert_eq!(access(&all[7]), (Some(12), Some(2), Some(1), None, Some(1)));
             assert_eq!(all[8], completed(Wait, &[1], &[(1, Some(48))]));
-            assert_eq!((all[9].offset, all[9].whence), (Some(3), Some(Whence::Current)));
-            assert_eq!(all[10].number, Some(9), "6 written elements, and 3 more");
-            assert_eq!((all[12].offset, all[13].handle), (Some(1000), Some(2)));
-            assert!(all[14].name.as_ref().is_some_and(|name| name.ends_with("/f")));
+            // The view has 12 + 12 elements up to the end of the last write.
+            assert_eq!((all[9].offset, all[9].whence, all[9].number), (Some(0), Some(Whence::End), Some(24)));
+            assert_eq!((all[10].offset, all[10].whence, all[10].number), (Some(3), Some(Whence::Current), None));
+            assert_eq!(all[11].number, Some(27), "the end, and 3 more");
+            assert_eq!((all[13].offset, all[14].handle), (Some(1000), Some(2)));
+            assert!(all[15].name.as_ref().is_some_and(|name| name.ends_with("/f")));
         },
     );
 }

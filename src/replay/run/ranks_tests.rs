@@ -453,3 +453,59 @@ calls, 0, 8
         assert!(written.len() == 4400 && written[..4000].iter().any(|byte| *byte != 0));
     }
 }
+
+/// Positions relative to the end of the file follow from its size: after writes of both ranks, after set_size, in a view with holes, and
+/// of a file opened to append.
+#[test]
+fn writes_after_a_seek_to_the_end_are_replayed() {
+    let profile = "beff-raw profile,1
+ranks, 2
+comm, 0, world
+type, 0, BYTE
+type, 1, vector, count=1, block=10, stride=20, of=0
+type, 2, resized, lower_bound=0, extent=20, of=1
+file, 0, out.dat
+
+calls, 0, 10
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr
+20, 30, File_write_at, handle=1, offset=0, count=100, type=0
+60, 70, File_seek, handle=1, offset=0, whence=end
+80, 90, File_write, handle=1, count=7, type=0
+100, 110, File_seek, handle=1, offset=-7, whence=end
+120, 130, File_read, handle=1, count=7, type=0
+140, 150, File_set_size, handle=1, offset=200
+160, 170, File_set_view, handle=1, offset=0, etype=0, filetype=2
+180, 190, File_seek, handle=1, offset=0, whence=end
+500, 510, File_close, handle=1
+
+calls, 1, 8
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr
+40, 50, File_write_at, handle=1, offset=100, count=20, type=0
+140, 150, File_set_size, handle=1, offset=200
+160, 170, File_set_view, handle=1, offset=0, etype=0, filetype=2
+200, 210, File_seek, handle=1, offset=-5, whence=end
+220, 230, File_write, handle=1, count=15, type=0
+240, 250, File_read_at, handle=1, offset=95, count=15, type=0
+500, 510, File_close, handle=1
+";
+    let (seen, files) = replay_profile(&completed(profile), 2, &["posix"], Pace::Fast);
+    assert_repetition(&seen.passes[0], 18, [7 + 15, 0, 0]);
+    // 100 bytes of the view are below 200, and 5 of them are overwritten.
+    assert_eq!(files[0].len(), 210);
+    assert!([110, 126, 188, 205].iter().all(|at| files[0][*at] != 0 || files[0][at + 1] != 0));
+    let append = "beff-raw profile,1
+ranks, 1
+comm, 0, world
+type, 0, BYTE
+file, 0, out.dat, 50
+
+calls, 0, 4
+0, 10, File_open, handle=1, comm=0, file=0, mode=rdwr;append
+20, 30, File_write, handle=1, count=7, type=0
+40, 50, File_read_at, handle=1, offset=40, count=17, type=0
+60, 70, File_close, handle=1
+";
+    let (seen, files) = replay_profile(&completed(append), 1, &["posix"], Pace::Fast);
+    assert_repetition(&seen.passes[0], 4, [17, 0, 0]);
+    assert_eq!(files[0].len(), 57);
+}

@@ -178,3 +178,25 @@ fn split_accesses_end_with_the_moved_bytes() {
         assert!(matches!(tracker.resolve(&end), CallEffect::Unknown { .. }), "ended twice");
     }
 }
+
+#[test]
+fn the_end_of_the_file_is_found_in_the_view() {
+    let layouts = TypeLayouts::new(&types()).unwrap();
+    let mut tracker = AccessTracker::new(&layouts);
+    open(&mut tracker, 2, 0);
+    let mut end = call(Function::Seek);
+    (end.whence, end.offset) = (Some(Whence::End), Some(-1));
+    assert_eq!(tracker.end_position(&end, 100), Some(99));
+    // 16 bytes of data in 32: at 0 and at 16, 8 bytes each.
+    view(&mut tracker, 10, 1, 3);
+    for (size, etypes) in [(0, 0), (10, 0), (11, 1), (18, 2), (26, 2), (27, 3), (42, 4), (43, 5), (74, 8)] {
+        assert_eq!(tracker.end_position(&end, size), Some(etypes - 1), "{size}");
+    }
+    end.number = Some(7);
+    tracker.resolve(&end);
+    assert_eq!(at(&mut tracker, &data(Function::Write, None, 1, 1, Some(4))), 28);
+    end.number = None;
+    tracker.resolve(&end);
+    assert!(matches!(tracker.resolve(&data(Function::Write, None, 1, 1, Some(4))), CallEffect::Unknown { .. }));
+    assert_eq!(tracker.end_position(&call(Function::Seek), 10), None);
+}

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::contents::{FileContents, WriteCall, UNKNOWN_END_NS};
+use super::file_size::FileSize;
 use super::history::{AccessHistory, EndedAccess};
 use crate::access::ResolvedAccess;
 use crate::call::{Call, OriginRange};
@@ -39,6 +40,7 @@ pub(super) struct SweepFile {
     /// Accesses to unknown positions, the latest of each rank.
     unplaced_accesses: HashMap<u32, EndedAccess>,
     pub(super) open_count: u64,
+    pub(super) size: FileSize,
     limits: TrackingLimits,
 }
 
@@ -72,6 +74,7 @@ impl SweepFile {
             whole_file_calls: HashMap::new(),
             unplaced_accesses: HashMap::new(),
             open_count: 0,
+            size: FileSize::new(base_bytes),
             limits,
         }
     }
@@ -153,6 +156,9 @@ impl SweepFile {
         let writes = access.direction == Direction::Write;
         list_ranges(access, layouts, if writes { access.bytes } else { ordering_bytes(access, layouts) }, extents);
         self.history.insert(extents.iter().copied(), EndedAccess { rank, writes, begin_ns: times.call_ns });
+        if writes && access.bytes > 0 {
+            self.size.extend(access.hull(layouts).end);
+        }
         if !writes {
             list_ranges(access, layouts, access.bytes, extents);
             return self.contents.origins(extents.iter().copied(), times.begin_ns, access.bytes);
@@ -183,6 +189,7 @@ impl SweepFile {
     /// Ends such an access. `was_open` if its end was unknown at its begin.
     pub(super) fn end_unplaced(&mut self, touch: EndedAccess, was_open: bool, end_ns: u64) {
         if touch.writes {
+            self.size.forget();
             self.contents.unplaced_until_ns = self.contents.unplaced_until_ns.max(Some(end_ns));
             self.contents.unplaced_writes = self.contents.unplaced_writes.saturating_sub(u64::from(was_open));
         }
@@ -194,6 +201,7 @@ impl SweepFile {
     /// Applies the begin of a call without data to the content.
     pub(super) fn apply_management(&mut self, call: &Call, rank: u32, deletes: bool) {
         let writer = WriteCall { rank, begin_ns: call.begin_ns, until_ns: call.end_ns };
+        self.size.apply(call, self.open_count == 0);
         match call.function {
             Function::SetSize => self.contents.invalidate_from(call.offset.unwrap_or(0).max(0), writer),
             Function::Delete if self.open_count == 0 => {
@@ -211,6 +219,7 @@ impl SweepFile {
 
     /// Later calls of a rank are missing: it may write anywhere.
     pub(super) fn invalidate(&mut self) {
+        self.size.forget();
         self.contents.unplaced_writes += 1;
     }
 }

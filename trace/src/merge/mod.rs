@@ -5,6 +5,7 @@
 mod collectives;
 mod contents;
 mod dictionary;
+mod file_size;
 mod files;
 mod history;
 mod rank;

@@ -122,6 +122,7 @@ impl<'a, S: CallSource> Sweep<'a, S> {
     }
 
     fn begin_call(&mut self, index: usize, mut call: Box<Call>) -> io::Result<()> {
+        self.set_seek_position(index, &mut call);
         let placed = self.ranks[index].tracker.resolve(&call);
         let rank = &mut self.ranks[index];
         let world = rank.world_rank;
@@ -188,6 +189,23 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         let rank = &mut self.ranks[index];
         self.abandoned_reads += rank.hold(HeldCall { call, awaits_end: waits }, self.spool, index)?;
         Ok(())
+    }
+
+    /// A seek to the end of the file without its result: the position follows from the size at that time.
+    fn set_seek_position(&self, index: usize, call: &mut Call) {
+        let rank = &self.ranks[index];
+        let opened = call.handle.and_then(|handle| rank.handles.get(&handle)).and_then(|opened| opened.file);
+        let is_open = call.function == Function::Open;
+        let file = if is_open { call.file } else { opened };
+        let size = file.and_then(|file| self.files.get(file as usize)?.size.bytes());
+        let appends = is_open && call.amode.is_some_and(|amode| amode.has("append"));
+        match (call.number.or(call.error.map(|_| 0)), size) {
+            (None, Some(size)) if appends => call.number = i64::try_from(size).ok(),
+            (None, Some(size)) if call.function == Function::Seek => {
+                call.number = rank.tracker.end_position(call, size)
+            }
+            _ => {}
+        }
     }
 
     /// Begins an access: sets its dependencies and its effect on the file.

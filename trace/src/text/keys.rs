@@ -108,7 +108,9 @@ pub(super) fn of(function: Function) -> (KeySet, KeySet) {
                 (KeySet::from_keys(&[Handle, Offset, Etype, Filetype]), KeySet::from_keys(&[Name, Info, Granted]))
             }
             Function::GetView => (HANDLE, KeySet::from_keys(&[Offset, Etype, Filetype, Name, Number])),
-            Function::Seek | Function::SeekShared => (KeySet::from_keys(&[Handle, Offset, Whence]), NONE),
+            Function::Seek | Function::SeekShared => {
+                (KeySet::from_keys(&[Handle, Offset, Whence]), KeySet::from_keys(&[Number]))
+            }
             Function::GetSize | Function::GetPosition | Function::GetPositionShared | Function::GetGroup => {
                 (HANDLE, KeySet::from_keys(&[Number]))
             }
