@@ -147,6 +147,8 @@ pub(super) struct CallWindowBuilder<'a> {
     split: HashMap<u32, PendingCall>,
     verifies: bool,
     stores: bool,
+    /// The library of the recording reports bytes beyond the end of the file as read.
+    over_reports: bool,
     /// Memory is aligned to pages, as direct transfers require, whatever the alignment in the program.
     aligns_to_pages: bool,
     /// For each rank, time from which its writes may be omitted.
@@ -186,9 +188,9 @@ impl<'a> CallWindowBuilder<'a> {
         let (_, calls) = read_rank(bench.profile, rank).map_err(|e| e.to_string())?;
         Ok(Self {
             layouts: bench.layouts,
+            relocation: bench.relocation,
             sources: bench.sources,
             rank,
-            relocation: bench.relocation,
             calls,
             remaining: bench.scan.replayed_lines,
             scan: bench.scan,
@@ -209,6 +211,7 @@ impl<'a> CallWindowBuilder<'a> {
             split: HashMap::new(),
             verifies: compares,
             stores,
+            over_reports: bench.head.library.starts_with("Open MPI"),
             aligns_to_pages: aligns,
             first_omitted_write_ns: unmade_ns,
             waited_for: HashSet::new(),
@@ -226,10 +229,10 @@ impl<'a> CallWindowBuilder<'a> {
             let Some(call) = self.calls.next() else { break };
             self.remaining -= 1;
             let mut call = call.map_err(|e| e.to_string())?;
+            self.relocation.relocate(&mut call);
             let begin_ns = call.begin_ns;
             let tells = self.end_waiters(begin_ns);
             self.deferred_waits
-            self.relocation.relocate(&mut call);
                 .extend(self.scan.preparation_schedule.awaited_preparations.get(&begin_ns).into_iter().flatten());
             let places = self.locations.locate(&call);
             let meeting = self.synchronization_point(&call);
@@ -360,6 +363,9 @@ impl<'a> CallWindowBuilder<'a> {
             return Ok(self.source_memory(window, call, span, image, hot));
         }
         let mut from = std::mem::take(&mut call.from);
+        if self.over_reports {
+            clear_trailing_holes(&mut from);
+        }
         let kept = self.scan.landing_bytes()[0];
         let image = image.map(|at| kept + at);
         if let Some(at) = image.filter(|_| !holds) {
@@ -477,6 +483,13 @@ impl<'a> CallWindowBuilder<'a> {
         if let Some(read) = begun.read {
             window.actions_at(step).completed_reads.push(read);
         }
+    }
+}
+
+/// Earlier recordings call bytes beyond the end of the file, which Open MPI reports as read, a hole.
+fn clear_trailing_holes(from: &mut [OriginRange]) {
+    for origin in from.iter_mut().rev().take_while(|origin| origin.origin == DataOrigin::Hole) {
+        origin.origin = DataOrigin::Unknown;
     }
 }
 

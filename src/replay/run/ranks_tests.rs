@@ -509,3 +509,26 @@ calls, 0, 4
     assert_repetition(&seen.passes[0], 4, [17, 0, 0]);
     assert_eq!(files[0].len(), 57);
 }
+
+/// Open MPI reports the requested bytes of a read at the end of the file: those beyond it are not delivered.
+#[test]
+fn bytes_that_a_library_reports_beyond_the_end_of_the_file_are_not_compared() {
+    let profile = "beff-raw profile,1
+library, \"Open MPI v4.1.4\"
+ranks, 1
+comm, 0, world
+type, 0, BYTE
+file, 0, out.dat
+
+calls, 0, 4
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+20, 30, File_write_at, handle=1, offset=0, count=5, type=0, bytes=5
+40, 50, File_read_at, handle=1, offset=0, count=10, type=0, bytes=10, from=5@0:20+0;5@hole
+60, 70, File_close, handle=1
+";
+    // The fake library reports all bytes and delivers none.
+    let (seen, _) = replay_profile(&profile.replace("5@0:20+0", "5@?"), 1, &["mpiio"], Pace::Fast);
+    assert_repetition(&seen.passes[0], 4, [0, 10, 0]);
+    let (seen, _) = replay_profile(profile, 1, &["mpiio"], Pace::Fast);
+    assert_eq!(seen.passes[0].bytes_checked, 5, "known bytes are compared");
+}

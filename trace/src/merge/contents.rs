@@ -121,9 +121,7 @@ impl FileContents {
     /// MPI-IO.
     pub(super) fn set_open_size(&mut self, size_bytes: u64) {
         let size = i64::try_from(size_bytes).unwrap_or(i64::MAX);
-        let base = self.initial_bytes.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-        let written = self.ranges.last_key_value().map_or(0, |(_, piece)| piece.end);
-        let known = self.external_growth.last().map_or(0, |part| part.1).max(base).max(written);
+        let known = self.end();
         // Discarded ranges may have been the last.
         if size > known && self.forget_count == 0 && self.initial_bytes.is_some() {
             self.external_growth.push((known, size));
@@ -229,6 +227,26 @@ impl FileContents {
         }
     }
 
+    /// End of the file as far as it follows from the calls.
+    fn end(&self) -> i64 {
+        let base = self.initial_bytes.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        let written = self.ranges.last_key_value().map_or(0, |(_, piece)| piece.end);
+        self.external_growth.last().map_or(0, |part| part.1).max(base).max(written)
+    }
+
+    /// The file is truncated or extended to a size. MPI does not define the content of an extension.
+    pub(super) fn set_size(&mut self, bytes: i64, writer: WriteCall) {
+        self.invalidate_from(bytes.min(self.end()), writer);
+    }
+
+    /// Space up to an offset is allocated: the file is extended if it is shorter.
+    pub(super) fn preallocate(&mut self, bytes: i64, writer: WriteCall) {
+        let end = self.end();
+        if let Some(extension) = bytes.checked_sub(end).and_then(|bytes| u64::try_from(bytes).ok()).filter(|b| *b > 0) {
+            self.write(ByteRange { at: end, bytes: extension }, None, writer);
+        }
+    }
+
     /// The content from an offset on becomes unknown: the file is deleted, truncated or similar.
     pub(super) fn invalidate_from(&mut self, from: i64, writer: WriteCall) {
         if let Ok(bytes) = u64::try_from(i64::MAX - from) {
@@ -318,7 +336,7 @@ impl FileContents {
         }
     }
 
-    /// Appends the origin of bytes without a write.
+    /// Appends the origin of bytes without a write. A library that reports bytes beyond the end of the file has not delivered them.
     fn push_initial(&self, start: i64, end: i64, list: &mut Vec<OriginRange>) {
         let size = self.initial_bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
         match size.filter(|_| self.unplaced_until_ns.is_none()) {
@@ -333,7 +351,9 @@ impl FileContents {
                     push_origin(list, (to - from) as u64, DataOrigin::File);
                     at = to;
                 }
-                push_origin(list, (end - at) as u64, DataOrigin::Hole);
+                let file_end = self.end().clamp(at, end);
+                push_origin(list, (file_end - at) as u64, DataOrigin::Hole);
+                push_origin(list, (end - file_end) as u64, DataOrigin::Unknown);
             }
         }
     }
@@ -382,12 +402,49 @@ mod tests {
             of(50, DataOrigin::Hole),
             of(50, call),
             of(100, DataOrigin::File),
-            of(20, DataOrigin::Hole),
+            of(20, DataOrigin::Unknown),
         ];
         assert_eq!(list(&contents, 320), grown);
         // An unknown initial size cannot be compared.
         let mut unknown = FileContents::new(None, 1000);
         unknown.set_open_size(50);
         assert_eq!(list(&unknown, 60), [of(60, DataOrigin::Unknown)]);
+    }
+
+    #[test]
+    fn contents_that_mpi_does_not_define_are_unknown() {
+        let writer = WriteCall { rank: 0, begin_ns: 5, until_ns: 6 };
+        let of = |bytes, content| OriginRange { bytes, origin: content };
+        let call = |memory| DataOrigin::Call { rank: 0, begin_ns: 5, memory };
+        let written = || {
+            let mut contents = FileContents::new(Some(0), 1000);
+            contents.write(ByteRange { at: 0, bytes: 10 }, Some(0), writer);
+            contents
+        };
+        let origins = |contents: &FileContents| contents.origins([ByteRange { at: 0, bytes: 40 }].into_iter(), 10, 40);
+        // Beyond the end of the file, whatever the library reports.
+        assert_eq!(origins(&written()), [of(10, call(0)), of(30, DataOrigin::Unknown)]);
+        let write_end = |contents: &mut FileContents| contents.write(ByteRange { at: 30, bytes: 10 }, Some(0), writer);
+        let mut gap = written();
+        write_end(&mut gap);
+        assert_eq!(origins(&gap), [of(10, call(0)), of(20, DataOrigin::Hole), of(10, call(0))]);
+        let later = WriteCall { rank: 0, begin_ns: 7, until_ns: 8 };
+        let last = DataOrigin::Call { rank: 0, begin_ns: 9, memory: 0 };
+        for extend in [FileContents::set_size, FileContents::preallocate] {
+            let mut extended = written();
+            extend(&mut extended, 20, later);
+            extended.write(ByteRange { at: 30, bytes: 10 }, Some(0), WriteCall { rank: 0, begin_ns: 9, until_ns: 9 });
+            let found = origins(&extended);
+            assert_eq!(
+                (found[0], found[1].origin, found.last()),
+                (of(10, call(0)), DataOrigin::Unknown, Some(&of(10, last)))
+            );
+            assert!(found[1].bytes >= 10);
+        }
+        let mut shorter = written();
+        shorter.preallocate(4, later);
+        assert_eq!(origins(&shorter)[0], of(10, call(0)), "an allocation within the file changes nothing");
+        shorter.set_size(4, later);
+        assert_eq!(origins(&shorter), [of(4, call(0)), of(36, DataOrigin::Unknown)]);
     }
 }

@@ -167,14 +167,25 @@ impl SweepFile {
             let all = ResolvedAccess { bytes: access.requested_bytes, ..*access };
             list_ranges(&all, layouts, all.bytes, extents);
             self.contents.end_write(extents.iter().copied(), rank, times.begin_ns, times.end_ns);
-            if access.bytes < access.requested_bytes {
-                let rest = ResolvedAccess { first_byte: access.first_byte + access.bytes, ..*access };
-                list_ranges(&rest, layouts, access.requested_bytes - access.bytes, extents);
-                let writer = WriteCall { rank, begin_ns: times.begin_ns, until_ns: times.end_ns };
-                extents.iter().for_each(|extent| self.contents.write(*extent, None, writer));
-            }
+            let writer = WriteCall { rank, begin_ns: times.begin_ns, until_ns: times.end_ns };
+            self.write_unknown(access, layouts, extents, writer);
         }
         Vec::new()
+    }
+
+    /// Bytes that a short or failed write has not reported may have been written.
+    pub(super) fn write_unknown(
+        &mut self,
+        access: &ResolvedAccess,
+        layouts: &TypeLayouts,
+        extents: &mut Vec<ByteRange>,
+        writer: WriteCall,
+    ) {
+        if access.bytes < access.requested_bytes {
+            let rest = ResolvedAccess { first_byte: access.first_byte + access.bytes, ..*access };
+            list_ranges(&rest, layouts, access.requested_bytes - access.bytes, extents);
+            extents.iter().for_each(|extent| self.contents.write(*extent, None, writer));
+        }
     }
 
     /// Begins an access to an unknown position; `end_ns` is None if not yet known.
@@ -203,7 +214,8 @@ impl SweepFile {
         let writer = WriteCall { rank, begin_ns: call.begin_ns, until_ns: call.end_ns };
         self.size.apply(call, self.open_count == 0);
         match call.function {
-            Function::SetSize => self.contents.invalidate_from(call.offset.unwrap_or(0).max(0), writer),
+            Function::SetSize => self.contents.set_size(call.offset.unwrap_or(0).max(0), writer),
+            Function::Preallocate => self.contents.preallocate(call.offset.unwrap_or(0), writer),
             Function::Delete if self.open_count == 0 => {
                 self.contents = FileContents::new(Some(0), self.limits.written_ranges)
             }

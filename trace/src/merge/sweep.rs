@@ -123,6 +123,7 @@ impl<'a, S: CallSource> Sweep<'a, S> {
 
     fn begin_call(&mut self, index: usize, mut call: Box<Call>) -> io::Result<()> {
         self.set_seek_position(index, &mut call);
+        let failed_write = self.failed_write(index, &call);
         let placed = self.ranks[index].tracker.resolve(&call);
         let rank = &mut self.ranks[index];
         let world = rank.world_rank;
@@ -155,6 +156,11 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         match (placed, form) {
             (CallEffect::NoAccess, None) => self.manage_file(index, &mut call, opened, &mut ending),
             (CallEffect::NoAccess, Some(_)) => {
+                if let Some((access, file)) = failed_write.and_then(|access| Some((access, access.file? as usize))) {
+                    let writer = WriteCall { rank: world, begin_ns, until_ns: end_ns };
+                    let file = self.files.get_mut(file);
+                    file.into_iter().for_each(|f| f.write_unknown(&access, self.layouts, &mut self.extents, writer));
+                }
                 if let (Some(AccessForm::End), Some(handle)) = (form, call.handle) {
                     if let Some(begun) = self.ranks[index].splits.remove(&handle) {
                         self.ranks[index].release(begun, Vec::new());
@@ -191,6 +197,19 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         Ok(())
     }
 
+    /// The bytes that a failed write may have written, as on a full disk.
+    fn failed_write(&self, index: usize, call: &Call) -> Option<ResolvedAccess> {
+        let is_write = call.function.direction() == Some(Direction::Write);
+        if !is_write || call.error.is_none() {
+            return None;
+        }
+        let tried = Call { error: None, bytes: Some(0), request: None, ..call.clone() };
+        match self.ranks[index].tracker.clone().resolve(&tried) {
+            CallEffect::Access(access) => Some(ResolvedAccess { bytes: 0, ..access }),
+            _ => None,
+        }
+    }
+
     /// A seek to the end of the file without its result: the position follows from the size at that time.
     fn set_seek_position(&self, index: usize, call: &mut Call) {
         let rank = &self.ranks[index];
@@ -225,6 +244,9 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                     let writer =
                         WriteCall { rank: world, begin_ns: call.begin_ns, until_ns: write_end_ns(call, is_blocking) };
                     file.write(&access, self.layouts, &self.extents, writer);
+                    if is_blocking {
+                        file.write_unknown(&access, self.layouts, &mut self.extents, writer);
+                    }
                 }
             }
             CallEffect::Unknown { file: Some(file), direction, .. } => {

@@ -171,4 +171,28 @@ calls, 1, 2
         std::fs::write(&path, "beff-raw profile,1\ncommand, app\nranks, 1\ncalls, 0, 0\n").unwrap();
         assert!(derive_order(&path).unwrap().is_none());
     }
+
+    #[test]
+    fn content_after_a_failed_or_short_write_is_unknown() {
+        let origins = |write: &str| {
+            let ranks = derived(&format!(
+                "calls, 0, 5
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr
+20, 30, File_write_at, handle=1, offset=0, count=100, type=1
+40, 50, {write}
+60, 70, File_read_at, handle=1, offset=0, count=100, type=1
+80, 90, File_close, handle=1
+
+calls, 1, 2
+0, 10, File_open, handle=1, comm=1, file=0, mode=create;rdwr
+60, 70, File_close, handle=1
+"
+            ));
+            ranks[0][3].from.iter().map(|part| (part.bytes, part.origin != DataOrigin::Unknown)).collect::<Vec<_>>()
+        };
+        let around = [(40, true), (20, false), (40, true)];
+        assert_eq!(origins("File_write_at, handle=1, offset=40, count=20, type=1, error=MPI_ERR_NO_SPACE"), around);
+        let short = origins("File_write_at, handle=1, offset=30, count=30, type=1, bytes=10");
+        assert_eq!(short, [(30, true), (10, true), (20, false), (40, true)]);
+    }
 }

@@ -165,7 +165,15 @@ fn content(read: &ModelAccess, place: i64, writes: &[&ModelAccess], base_bytes: 
     }
     match state {
         None if place < base_bytes => DataOrigin::File,
-        None => DataOrigin::Hole,
+        None => {
+            let begun = writes.iter().filter(|write| write.begin_ns <= end_ns);
+            let is_inside = begun.flat_map(|write| &write.requested_bytes).any(|at| *at > place);
+            if is_inside {
+                DataOrigin::Hole
+            } else {
+                DataOrigin::Unknown
+            }
+        }
         Some((Some((write, memory)), _)) if write.end_call.is_some_and(|(_, end)| end < read.begin_ns) => {
             DataOrigin::Call { rank: write.rank, begin_ns: write.begin_ns, memory }
         }
