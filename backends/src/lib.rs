@@ -57,6 +57,7 @@ mod abort_message;
 mod availability;
 mod by_offsets;
 pub mod cache_lines;
+pub mod crash;
 mod direct;
 pub mod directory;
 mod dontcache;

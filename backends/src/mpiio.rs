@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 use beff_ffi::{AccessMode, FileType, Info, MpiError, MpiFile, Transfer, TransferRequests, TransferType};
 
+use crate::crash::{set_files, FileInUse};
 use crate::error::{BackendError, FailureCause, Result};
 use crate::interface::run_with_computation;
 use crate::walk::check_fits;
@@ -50,6 +51,8 @@ impl Driver for MpiIoDriver {
         };
         let fail = |e: &MpiError| mpi_error("MPI_File_open", request.path, None, e);
         let info = Info::new(request.hints).map_err(|e| fail(&e))?;
+        let hints = request.hints.to_vec();
+        set_files(vec![FileInUse { path: request.path.display().to_string(), hints }]);
         let file = MpiFile::open(request.comm, request.path, how, self.unique_open, &info).map_err(|e| fail(&e))?;
         Ok(Box::new(MpiIoFile {
             file,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use beff_ffi::{Comm, MpiError};
 
+use super::crash_report;
 use super::start::CommandError;
 use crate::frame::error::UsageError;
 use crate::frame::records::{kinds, RunOutcome, Warning};
@@ -25,7 +26,10 @@ pub(crate) fn create_run_directory(
 ) -> Result<(RunDir, Option<Outputs>), CommandError> {
     let name = agree_on_name(world, name)?;
     match RunDir::create(world, parent, &name, backends)? {
-        Ok(run_dir) => Ok((run_dir, outputs)),
+        Ok(run_dir) => {
+            crash_report::watch(&run_dir, world.rank(), world.size());
+            Ok((run_dir, outputs))
+        }
         Err(message) => {
             if let Some(outputs) = outputs {
                 outputs.discard();

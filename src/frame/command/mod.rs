@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr.
 
 pub(crate) mod binding;
+mod crash_report;
 pub(crate) mod directory;
 pub(crate) mod finish;
 pub mod observer;

@@ -4,12 +4,13 @@
 //! It is held open, with its directories of the backends. Files are opened and removed relative to these descriptors, so no other file is
 //! lost if a directory is renamed, exchanged or replaced by a link during the run.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use beff_backends::{DirectoryHandle, FilePath};
 use beff_ffi::{Comm, MpiError};
@@ -28,8 +29,8 @@ pub struct RunDir {
     own: DirectoryHandle,
     backends: Vec<DirectoryHandle>,
     removed: Cell<bool>,
-    /// Patterns of the file names that this rank has used. Names of other ranks differ in numbers only.
-    names: RefCell<BTreeSet<Vec<u8>>>,
+    /// Patterns of the file names that this rank has used, shared by all clones. Names of other ranks differ in numbers only.
+    names: Arc<Mutex<BTreeSet<Vec<u8>>>>,
 }
 
 /// A name with `#` in place of each number.
@@ -114,7 +115,7 @@ impl RunDir {
         let of_backend = self.backends.iter().find(|backend| path.parent() == Some(backend.path()));
         match (of_backend, name.file_name()) {
             (Some(directory), Some(name)) => {
-                self.names.borrow_mut().insert(name_pattern(name));
+                self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name_pattern(name));
                 directory.file(name)
             }
             _ => FilePath::unbacked(path),
@@ -122,7 +123,7 @@ impl RunDir {
     }
 
     fn is_own(&self, name: &OsStr) -> bool {
-        is_own(&self.names.borrow(), name)
+        is_own(&self.names.lock().unwrap_or_else(PoisonError::into_inner), name)
     }
 
     /// Removes the files of a backend.
@@ -184,7 +185,7 @@ fn create_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir,
     let held = DirectoryHandle::open(parent).map_err(refused)?;
     let own = held.create_subdirectory(OsStr::new(name)).map_err(refused)?;
     let mut run_dir =
-        RunDir { parent: held, own, backends: Vec::new(), removed: Cell::new(false), names: RefCell::default() };
+        RunDir { parent: held, own, backends: Vec::new(), removed: Cell::new(false), names: Arc::default() };
     for backend in backends {
         match run_dir.own.create_subdirectory(OsStr::new(backend)) {
             Ok(directory) => run_dir.backends.push(directory),
@@ -211,7 +212,7 @@ fn open_tree(parent: &Path, name: &str, backends: &[String]) -> io::Result<RunDi
         .map_err(|e| io::Error::other(format!("a directory of this name exists, but not that of rank 0 ({e})")))?;
     let backends =
         backends.iter().map(|backend| own.open_subdirectory(OsStr::new(backend))).collect::<io::Result<_>>()?;
-    Ok(RunDir { parent, own, backends, removed: Cell::new(false), names: RefCell::default() })
+    Ok(RunDir { parent, own, backends, removed: Cell::new(false), names: Arc::default() })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::files::{FileEntry, SplitAccess};
 use super::objects::MpiObjects;
 use super::prepared_call::{AccessRange, ManagementCall};
 use super::requests::RequestTable;
+use crate::crash::note_file;
 use crate::program::StepOutcome;
 
 /// Fields are dropped in this order: pending requests first, the objects they were started with last.
@@ -37,7 +38,9 @@ pub(super) fn skip_unopened(outcome: &mut StepOutcome) -> ReturnCode {
 
 impl CallExecutor {
     fn file(&self, place: u32) -> Option<&FileHandle> {
-        self.files.get(place as usize).map(|it| &it.file).filter(|file| file.is_open())
+        let entry = self.files.get(place as usize)?;
+        note_file(entry.name.map_or(usize::MAX, |name| name as usize));
+        Some(&entry.file).filter(|file| file.is_open())
     }
 
     pub(super) fn blocking(&mut self, call: &DataCall, place: u32, outcome: &mut StepOutcome) -> ReturnCode {
@@ -136,6 +139,7 @@ impl CallExecutor {
     fn open(&mut self, place: u32, call: ManagementCall, outcome: &mut StepOutcome) -> ReturnCode {
         let ManagementCall::Open { comm, name, amode, info } = call else { return ReturnCode::SUCCESS };
         let Self { objects: handles, files, open_counts: opened, .. } = self;
+        note_file(name as usize);
         let path = handles.safe_name(name);
         let by = comm.and_then(|number| handles.comms().get(number as usize)).and_then(Option::as_ref);
         let (file, timed) = FileHandle::open(&OpenParameters { comm: by, path, amode, info: handles.info(info) });

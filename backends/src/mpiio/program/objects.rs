@@ -9,6 +9,7 @@ use beff_trace::layout::{TypeError, TypeLayouts};
 use beff_trace::Datatype;
 
 use super::super::outcome::mpi_error;
+use crate::crash::{set_files, FileInUse};
 use crate::error::{BackendError, FailureCause, Result};
 use crate::program::ProgramTables;
 use crate::FilePath;
@@ -68,6 +69,9 @@ fn unknown_number(what: &'static str, number: u32) -> BackendError {
     BackendError::new("replay", "", FailureCause::Unsupported, text)
 }
 
+/// Maximum number of files that the report of a crash distinguishes.
+const MAX_NOTED_FILES: usize = 1024;
+
 /// Open MPI interprets a name without any directory as one of its own schemes.
 fn mpi_file_name(path: &Path) -> Result<CString> {
     let bytes = path.as_os_str().as_encoded_bytes();
@@ -96,6 +100,9 @@ impl MpiObjects {
         let infos = tables.infos.iter().map(info).collect::<Result<_>>()?;
         let no_info = Info::new(&tables.hints).map_err(|e| failed("MPI_Info_create")(&e))?;
         let names = tables.paths.iter().map(|path| mpi_file_name(path)).collect::<Result<_>>()?;
+        let hints: Vec<_> = tables.infos.iter().flatten().chain(&tables.hints).cloned().collect();
+        let in_use = |path: &FilePath| FileInUse { path: path.display().to_string(), hints: hints.clone() };
+        set_files(tables.paths.iter().take(MAX_NOTED_FILES).map(in_use).collect());
         let worked_out = ComputedSpans::new(&tables.types);
         Ok(Self {
             comms,
