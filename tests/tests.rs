@@ -119,6 +119,8 @@ mod replay_race;
 mod replay_reuse;
 #[path = "suite/replay_stuck.rs"]
 mod replay_stuck;
+#[path = "suite/replay_workloads.rs"]
+mod replay_workloads;
 #[path = "suite/reused.rs"]
 mod reused;
 #[path = "suite/round_trip.rs"]
