@@ -11,6 +11,7 @@
 //! program). The library itself sets `BEFF_PROFILE_WORLD` in launchers that the program starts: it names the directory of their ranks
 //! (`world`).
 
+mod bus_error;
 mod clock;
 mod cost;
 mod data;
@@ -42,6 +43,7 @@ pub static BEFF_PROFILER_ABI: [u8; 26] =
 
 extern "C" fn load() {
     message::on_load();
+    bus_error::on_load();
     name::on_load();
     program::on_load();
     world::on_load();

@@ -31,9 +31,14 @@ pub fn on_load() {
 
 /// Device and inode of an open file.
 pub fn file_identity(file: c_int) -> Option<(u64, u64)> {
+    file_status(file).map(|status| (status.st_dev, status.st_ino))
+}
+
+/// Status of an open file.
+pub fn file_status(file: c_int) -> Option<libc::stat> {
     // SAFETY: the structure contains numbers only, for which zeros are valid.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is a local variable.
     let known = unsafe { libc::fstat(file, &raw mut status) } == 0;
-    known.then_some((status.st_dev, status.st_ino))
+    known.then_some(status)
 }

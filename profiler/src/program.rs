@@ -76,6 +76,7 @@ fn record_now(name: Name, begin: u64, end: u64, fill: impl FnOnce(&mut Call)) {
 /// MPI_Finalize and MPI_Session_finalize. Attributes of MPI_COMM_SELF may close files in these calls, so the recording continues until
 /// they return.
 pub fn finalize(name: Name, call: impl FnOnce() -> c_int) -> c_int {
+    sink::report_loss();
     let recorded = sink::is_recording() && is_outermost(name.pmpi);
     if recorded {
         let now = ticks();
@@ -107,6 +108,7 @@ fn is_passed_through(pmpi: bool) -> bool {
 
 /// MPI_Abort, also by an error handler inside another call.
 pub fn abort(name: Name, code: Word, call: impl FnOnce() -> c_int) -> c_int {
+    sink::report_loss();
     if sink::is_recording() && !is_passed_through(name.pmpi) {
         let now = ticks();
         record_now(name, now, now, |call| call.number = Some(i64::from(code as c_int)));

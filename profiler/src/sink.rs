@@ -10,7 +10,8 @@ use beff_trace::raw::block::HEADER_BYTES;
 use beff_trace::raw::{ProcessHeader, BLOCK_BYTES};
 use beff_trace::RecordingStatus;
 
-use crate::message::{file_identity, report};
+use crate::bus_error;
+use crate::message::{file_identity, file_status, report};
 
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static FILE: AtomicI32 = AtomicI32::new(-1);
@@ -19,6 +20,10 @@ static INODE: AtomicU64 = AtomicU64::new(0);
 static NEXT_BLOCK: AtomicU32 = AtomicU32::new(1);
 static LIMIT_BYTES: AtomicU64 = AtomicU64::new(u64::MAX);
 static HEAD: Mutex<Option<ProcessHeader>> = Mutex::new(None);
+/// Bytes that the file has at least, unless something else truncates it.
+static EXTENT: AtomicU64 = AtomicU64::new(0);
+/// A mapped block was lost, which is not yet reported.
+static LOST: AtomicBool = AtomicBool::new(false);
 /// Blocks in anonymous memory: address and number.
 static UNMAPPED: Mutex<Vec<(usize, u32)>> = Mutex::new(Vec::new());
 
@@ -63,12 +68,15 @@ fn adopt_file(file: c_int) -> std::io::Result<()> {
     Ok(())
 }
 
+fn own_identity() -> (u64, u64) {
+    (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed))
+}
+
 /// The descriptor, for a write that ends at `end`. If the program has closed it, the number may be that of its own file: nothing more is
 /// written.
 fn checked_file(end: libc::off_t) -> std::io::Result<c_int> {
     let file = FILE.load(Ordering::Relaxed);
-    let own = (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed));
-    if file_identity(file) != Some(own) {
+    if file_identity(file) != Some(own_identity()) {
         return Err(std::io::Error::other("the program has closed the file"));
     }
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
@@ -91,7 +99,11 @@ pub fn end(change: impl FnOnce(&mut ProcessHeader)) {
     // Locked only by another end of the recording, maybe of this thread interrupted by a signal handler.
     let Ok(mut head) = HEAD.try_lock() else { return };
     if let Some(mut head) = head.take() {
-        let saved = save_unmapped();
+        let saved = if LOST.swap(false, Ordering::AcqRel) {
+            Err(std::io::Error::other(LOST_RECORD))
+        } else {
+            save_unmapped().and_then(|()| check_extent(EXTENT.load(Ordering::Acquire)))
+        };
         change(&mut head);
         if let (Err(e), RecordingStatus::Complete) = (saved, head.end) {
             head.end = RecordingStatus::LimitReached;
@@ -121,10 +133,43 @@ pub fn disable() {
 #[cold]
 pub fn stop(why: &str) {
     if RECORDING.swap(false, Ordering::AcqRel) {
-        let rank = lock_head().as_ref().map_or(0, |head| head.rank);
-        report(&format!("rank {rank}: {why}; later calls are not recorded, the program continues"));
-        end(|head| head.end = RecordingStatus::LimitReached);
+        end_early(why);
     }
+}
+
+#[cold]
+fn end_early(why: &str) {
+    let rank = lock_head().as_ref().map_or(0, |head| head.rank);
+    report(&format!("rank {rank}: {why}; later calls are not recorded, the program continues"));
+    end(|head| head.end = RecordingStatus::LimitReached);
+}
+
+const LOST_RECORD: &str = "its file was truncated or its file system failed (SIGBUS)";
+
+/// In the handler of SIGBUS: ends the recording. [`report_loss`] reports it, because a handler must not.
+pub fn lose_record() {
+    LOST.store(true, Ordering::Release);
+    RECORDING.store(false, Ordering::Release);
+}
+
+/// Reports once that the recording ended by [`lose_record`].
+#[inline]
+pub fn report_loss() {
+    if LOST.load(Ordering::Relaxed) && LOST.swap(false, Ordering::AcqRel) {
+        end_early(&format!("cannot write its record: {LOST_RECORD}"));
+    }
+}
+
+/// Error if the file is shorter than it was or has lost its name.
+fn check_extent(extent: u64) -> std::io::Result<()> {
+    let what = match file_status(FILE.load(Ordering::Relaxed)) {
+        // Reported by `checked_file`.
+        Some(status) if (status.st_dev, status.st_ino) != own_identity() => return Ok(()),
+        Some(status) if status.st_nlink == 0 => "something has removed its file",
+        Some(status) if u64::try_from(status.st_size).unwrap_or(0) < extent => "something has truncated its file",
+        _ => return Ok(()),
+    };
+    Err(std::io::Error::other(what))
 }
 
 /// Reserves a block number. None if the recording has ended.
@@ -143,14 +188,21 @@ fn block_offset(number: u32) -> libc::off_t {
 
 /// Writes a block from two contiguous parts.
 pub fn append_block(number: u32, head: &[u8], records: &[u8]) {
+    // Loaded before the size of the file: it only grows.
+    let extent = EXTENT.load(Ordering::Acquire);
     let whole = libc::iovec { iov_base: records.as_ptr() as *mut _, iov_len: records.len() };
     let pieces = [libc::iovec { iov_base: head.as_ptr() as *mut _, iov_len: head.len() }, whole];
-    let written = match checked_file(block_offset(number) + (head.len() + records.len()) as libc::off_t) {
+    let end = block_offset(number) + (head.len() + records.len()) as libc::off_t;
+    if let Err(e) = check_extent(extent) {
+        return stop(&format!("cannot write its record: {e}"));
+    }
+    let written = match checked_file(end) {
         // SAFETY: both parts outlive the call.
         Ok(file) => unsafe { libc::pwritev(file, pieces.as_ptr(), 2, block_offset(number)) },
         Err(_) => -1,
     };
     if usize::try_from(written) == Ok(head.len() + records.len()) {
+        EXTENT.fetch_max(end as u64, Ordering::AcqRel);
         return;
     }
     // Interrupted or short: retried in single steps, which report the error.
@@ -177,7 +229,10 @@ fn write_at(place: libc::off_t, memory: *const u8, length: usize) -> std::io::Re
         let written = unsafe { libc::pwrite(file, rest.cast(), length - done, at) };
         match written {
             0 => return Err(std::io::ErrorKind::WriteZero.into()),
-            n if n > 0 => done += n as usize,
+            n if n > 0 => {
+                done += n as usize;
+                EXTENT.fetch_max(place as u64 + done as u64, Ordering::AcqRel);
+            }
             _ => {
                 let error = std::io::Error::last_os_error();
                 if error.kind() != std::io::ErrorKind::Interrupted {
@@ -192,7 +247,9 @@ fn write_at(place: libc::off_t, memory: *const u8, length: usize) -> std::io::Re
 /// Allocates a block in the file and maps it, or allocates anonymous memory if the file system cannot map. None if the recording has
 /// ended.
 pub fn map_block(number: u32) -> Option<(*mut u8, bool)> {
-    let file = match checked_file(block_offset(number) + BLOCK_BYTES as libc::off_t) {
+    let extent = EXTENT.load(Ordering::Acquire);
+    let end = block_offset(number) + BLOCK_BYTES as libc::off_t;
+    let file = match check_extent(extent).and_then(|()| checked_file(end)) {
         Ok(file) => file,
         Err(e) => {
             stop(&format!("cannot write its record: {e}"));
@@ -213,6 +270,8 @@ pub fn map_block(number: u32) -> Option<(*mut u8, bool)> {
     };
     let shared = if failed == 0 { map(libc::MAP_SHARED, file, block_offset(number)) } else { None };
     if let Some(memory) = shared {
+        EXTENT.fetch_max(end as u64, Ordering::AcqRel);
+        bus_error::guard_block(memory as usize);
         return Some((memory, true));
     }
     let own = map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);

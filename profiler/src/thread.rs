@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::sink;
 use crate::thread_buffer::ThreadBuffer;
+use crate::{bus_error, sink};
 
 /// Thread-local state; see the shim.
 #[repr(C)]
@@ -28,6 +28,7 @@ impl CallGuard {
     #[inline(always)]
     pub fn enter() -> Option<Self> {
         if !sink::is_recording() {
+            sink::report_loss();
             return None;
         }
         // SAFETY: thread-local memory, which lives as long as the thread.
@@ -100,6 +101,7 @@ fn assign_buffer() -> Option<*mut ThreadBuffer> {
     };
     // SAFETY: the key exists.
     unsafe { libc::pthread_setspecific(key, lane.cast()) };
+    bus_error::unblock();
     Some(lane)
 }
 

@@ -121,9 +121,17 @@ impl ThreadBuffer {
         // The live head already contains the base of the block.
         // SAFETY: the buffer has the length of a block.
         let live = unsafe { std::slice::from_raw_parts(self.buffer, BLOCK_BYTES) };
-        let Some(live) = BlockHeader::read(live) else { return false };
+        let Some(live) = BlockHeader::read(live) else {
+            sink::stop("cannot write its record: something has truncated its file");
+            return false;
+        };
         let head = BlockHeader { kind: BlockKind::Closed, length: (self.used - HEADER_BYTES) as u32, ..live };
-        sink::append_block(block, &closed_header(&head, self.records()), self.records());
+        let closed = closed_header(&head, self.records());
+        // The block may just have been lost.
+        if !sink::is_recording() {
+            return false;
+        }
+        sink::append_block(block, &closed, self.records());
         if !sink::is_recording() {
             return false;
         }

@@ -259,3 +259,23 @@ fn a_full_disk_ends_the_record_and_not_the_program() {
     assert!(offsets.len() > 8000 && offsets.len() < 40_000, "{}", offsets.len());
     assert_eq!(offsets, (0..offsets.len() as i64).collect::<Vec<i64>>());
 }
+
+/// A file-system error and a truncation are the same for a mapping: SIGBUS.
+#[test]
+fn a_record_that_is_truncated_ends_and_the_program_continues() {
+    let scene = TestProgram::new("lost.c", &[]).unwrap();
+    for how in ["all", "part", "unlink", "thread", "masked", "own", "restore", "before", "after"] {
+        let bare = scene.run(1, &[], &[how, "30000"]);
+        let run = scene.record(1, &[], &[how, "30000"]);
+        assert_eq!((run.code, &run.stdout, &run.files), (Some(0), &bare.stdout, &bare.files), "{how}: {run:?}");
+        let said: Vec<&String> = run.stderr.iter().filter(|line| line.contains("profiler")).collect();
+        assert_eq!(said.len(), 1, "{how}: {said:?}");
+        assert!(said[0].contains("later calls are not recorded, the program continues"), "{how}: {said:?}");
+        if how != "unlink" {
+            let file = scene.file(0);
+            assert_eq!(file.head().end, RecordingStatus::LimitReached, "{how}");
+            let offsets = writes(&file);
+            assert_eq!(offsets, (0..offsets.len() as i64).collect::<Vec<i64>>(), "{how}");
+        }
+    }
+}

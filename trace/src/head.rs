@@ -60,7 +60,7 @@ pub enum RecordingStatus {
     Aborted,
     /// The process ended without either; the last calls may be missing.
     Truncated,
-    /// The disk or the size limit was full; later calls are missing.
+    /// The file of the process could not be written (full disk, size limit, error, truncation); later calls are missing.
     LimitReached,
 }
 

@@ -101,7 +101,9 @@ impl MergeReport {
         all.extend(self.missing.iter().map(|(rank, why)| format!("rank {rank} is missing: {why}")));
         for (rank, end) in &self.incomplete {
             let what = match end {
-                RecordingStatus::LimitReached => "ends where the disk or the size limit was full",
+                RecordingStatus::LimitReached => {
+                    "ends where its file could not be written (full disk, size limit, error, truncation)"
+                }
                 RecordingStatus::Aborted => "ends with MPI_Abort",
                 _ => "ends without MPI_Finalize, its last calls may be missing",
             };

@@ -113,14 +113,15 @@ impl ProcessFile {
         }
         let lanes = found.lanes();
         let mut head = head;
-        if found.damaged {
+        // A process that reported the loss of its file also knows the reason of the damage.
+        if found.damaged && head.end != RecordingStatus::LimitReached {
             head.end = RecordingStatus::Truncated;
         }
         let clock = TickConversion::new(head.clock_samples[0], found.last);
         Ok(Self { path: path.to_owned(), file, head, clock, lanes })
     }
 
-    /// Head of the file. `end` is Cut if blocks are damaged or missing.
+    /// Head of the file. `end` is Truncated if blocks are damaged or missing, unless the process reported that it could not write them.
     #[must_use]
     pub fn head(&self) -> &ProcessHeader {
         &self.head
@@ -169,7 +170,7 @@ impl Events<'_> {
     /// How the recording ended, as far as it was read.
     #[must_use]
     pub fn end(&self) -> RecordingStatus {
-        if self.is_truncated {
+        if self.is_truncated && self.file.head.end != RecordingStatus::LimitReached {
             RecordingStatus::Truncated
         } else {
             self.file.head.end

@@ -159,7 +159,7 @@ impl ProfileSummary {
         for cut in self.cut.iter().take(MAX_NAMED_PROCESSES) {
             let why = match cut.end {
                 "aborted" => "ended with MPI_Abort",
-                "full" => "stopped at a full disk or at the size limit; later calls are missing",
+                "full" => "stopped where its file could not be written (full disk, size limit, error); later calls are missing",
                 _ => "ended without MPI_Finalize; its last calls may be missing",
             };
             page.line(
