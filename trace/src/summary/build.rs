@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::analysis::AnalysisTotals;
 use super::collect::{FileTotals, FunctionTotals, ProfileTotals};
 use super::costs::{largest_costs, CostContext};
-use super::model::{FileSummary, FunctionSummary, Hint, IncompleteProcess, PatternCounts, ProfileSummary};
+use super::findings::FindingContext;
+use super::layer::Layer;
+use super::model::{FileSummary, FunctionSummary, Hint, IncompleteProcess, ProfileSummary};
 use super::names::function_name;
 use super::units::ratio;
 use crate::{AccessForm, Direction, ProfileHead, RecordingStatus, Role};
@@ -17,25 +20,26 @@ fn seconds(ns: u64) -> f64 {
 pub(super) fn build(
     path: &Path,
     head: &ProfileHead,
-    (sums, rows): (ProfileTotals, Vec<FunctionTotals>),
+    (sums, rows, analysis): (ProfileTotals, Vec<FunctionTotals>, Option<AnalysisTotals>),
 ) -> ProfileSummary {
-    let path_of = |row: &FunctionTotals| row.key.file.map(|file| file_path(head, file));
-    let pattern_of = |row: &FunctionTotals| {
-        let state = row.key.file.and_then(|file| sums.files.get(&file));
-        match (state, row.key.function.direction()) {
-            (Some(state), Some(Direction::Read)) => state.reads,
-            (Some(state), Some(Direction::Write)) => state.writes,
-            _ => PatternCounts::default(),
-        }
-    };
-    let costs = largest_costs(&rows, &CostContext { io_ns: sums.io_ns, path: &path_of, pattern: &pattern_of });
-    let (files, others) = summarize_files(head, &sums, &rows);
     let moved = |which| {
         rows.iter()
             .filter(|row| row.key.function.direction() == Some(which))
             .map(|row| row.bytes)
             .fold(0, u64::saturating_add)
     };
+    let layers = (0_u32..).zip(&head.files).map(|(number, file)| (number, Layer::of(&file.path))).collect();
+    let context = analysis.as_ref().map(|analysis| FindingContext {
+        head,
+        rows: &rows,
+        analysis,
+        layers: &layers,
+        io_ns: sums.io_ns,
+        read_bytes: moved(Direction::Read),
+        written_bytes: moved(Direction::Write),
+    });
+    let costs = largest_costs(&rows, &CostContext { head, totals: &sums, layers: &layers }, context.as_ref());
+    let (files, others) = summarize_files(head, &sums, &rows);
     let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
     for process in &head.processes {
         *hosts.entry(if process.host.is_empty() { "unknown" } else { &process.host }).or_default() += 1;

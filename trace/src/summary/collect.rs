@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::analysis::{Analysis, AnalysisTotals};
 use super::model::PatternCounts;
 use super::pattern::PatternDetector;
 use super::sizes::SizeCounter;
@@ -86,10 +87,13 @@ pub(super) struct ProfileTotals {
     pub unknown_bytes_calls: u64,
     pub never_completed: u64,
     pub polls: u64,
+    /// Of each function on all files: its ranks, and the one with the most time in it.
+    pub function_ranks: HashMap<(Function, bool), (u64, RankShare)>,
 }
 
 pub(super) struct SummaryCollector<'a> {
     layouts: Option<&'a TypeLayouts>,
+    analysis: Option<Analysis<'a>>,
     tracker: Option<AccessTracker<'a>>,
     current: CurrentRank,
     totals: ProfileTotals,
@@ -97,9 +101,15 @@ pub(super) struct SummaryCollector<'a> {
 
 impl<'a> SummaryCollector<'a> {
     /// Without layouts, sizes by type and positions are unknown.
-    pub(super) fn new(head: &ProfileHead, layouts: Option<&'a TypeLayouts>) -> Self {
+    pub(super) fn new(head: &'a ProfileHead, layouts: Option<&'a TypeLayouts>) -> Self {
         let totals = ProfileTotals { rank_totals: vec![(0, 0); head.processes.len()], ..ProfileTotals::default() };
-        Self { layouts, tracker: layouts.map(AccessTracker::new), current: CurrentRank::default(), totals }
+        Self {
+            layouts,
+            analysis: layouts.map(|layouts| Analysis::new(head, layouts)),
+            tracker: layouts.map(AccessTracker::new),
+            current: CurrentRank::default(),
+            totals,
+        }
     }
 
     /// Adds the next call; calls of a rank are consecutive.
@@ -133,6 +143,9 @@ impl<'a> SummaryCollector<'a> {
         }
         self.record_file_use(file, call);
         let placed = self.tracker.as_mut().map(|tracker| tracker.resolve(call));
+        if let (Some(analysis), Some(effect)) = (&mut self.analysis, placed) {
+            analysis.call(rank, call, file, u32::try_from(row_number).unwrap_or(u32::MAX), effect);
+        }
         match role {
             Role::Data { form, direction, .. } => self.record_data(call, (form, direction), row_number, placed),
             Role::Request => self.record_completions(call),
@@ -289,20 +302,37 @@ impl<'a> SummaryCollector<'a> {
         for file in now.files {
             sums.files.entry(file).or_default().is_current = false;
         }
+        if let Some(analysis) = &mut self.analysis {
+            analysis.end_rank();
+        }
+        let mut of_functions: HashMap<(Function, bool), RankShare> = HashMap::new();
         for number in now.rows {
             let row = &mut sums.rows[number];
             let part = std::mem::take(&mut row.current);
+            let of_function = of_functions.entry((row.key.function, row.key.large)).or_default();
+            *of_function = RankShare {
+                rank: now.rank,
+                ns: of_function.ns.saturating_add(part.ns),
+                calls: of_function.calls + part.calls,
+            };
             row.ranks += 1;
             if row.slowest.calls == 0 || part.ns > row.slowest.ns {
                 row.slowest = part;
             }
         }
+        for (key, part) in of_functions {
+            let (ranks, slowest) = sums.function_ranks.entry(key).or_default();
+            *ranks += 1;
+            if slowest.calls == 0 || part.ns > slowest.ns {
+                *slowest = part;
+            }
+        }
     }
 
-    /// Returns the totals and the rows after the last call.
-    pub(super) fn finish(mut self) -> (ProfileTotals, Vec<FunctionTotals>) {
+    /// Returns the totals, the rows and the analysis after the last call.
+    pub(super) fn finish(mut self) -> (ProfileTotals, Vec<FunctionTotals>, Option<AnalysisTotals>) {
         self.end_rank();
         let rows = std::mem::take(&mut self.totals.rows);
-        (self.totals, rows)
+        (self.totals, rows, self.analysis.map(Analysis::finish))
     }
 }

@@ -1,14 +1,21 @@
 //! Summary of a profile: counts, bytes, times, sizes, patterns, hints, and a description of the largest costs.
 
+mod advice;
+mod analysis;
 mod build;
 mod collect;
 mod costs;
+mod extents;
+mod findings;
+mod layer;
 mod model;
 mod names;
 mod pattern;
 mod render;
+mod reuse;
 mod sizes;
 mod units;
+mod waits;
 
 use std::path::Path;
 

@@ -49,7 +49,7 @@ pub struct ProfileSummary {
     pub cut: Vec<IncompleteProcess>,
     /// Why the positions of accesses are unknown, if they are.
     pub no_places: Option<String>,
-    /// The largest costs, at most five.
+    /// The largest costs, at most six: causes that the positions and times of the accesses show, then functions.
     pub costs: Vec<IoCost>,
     /// Used files, those with the most time first.
     pub files: Vec<FileSummary>,
@@ -70,17 +70,26 @@ pub struct IncompleteProcess {
     pub last_seconds: f64,
 }
 
-/// A large cost with a description.
+/// A large cost with a description. Times of several costs may overlap.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct IoCost {
+    /// `fill_values`, `overwritten`, `discarded`, `read_then_written`, `read_again`, `metadata`, `crossing`, `waiting`, `one_rank`,
+    /// `independent`, or `function`.
+    pub kind: &'static str,
+    /// True if the profile shows the cause, false if it is inferred.
+    pub is_certain: bool,
     /// Time, summed over ranks.
     pub seconds: f64,
     /// Its share of the I/O time of all ranks, 0 to 1.
     pub share: f64,
-    /// The function, with `MPI_`.
-    pub function: String,
-    /// The file, if it belongs to one.
+    /// Bytes concerned.
+    pub bytes: u64,
+    /// The function with most of the time, with `MPI_`, if it is about functions.
+    pub function: Option<String>,
+    /// The file, or the one with most of the time.
     pub file: Option<String>,
+    /// Number of files.
+    pub files: u64,
     /// Description.
     pub what: String,
     /// Advice.

@@ -7,6 +7,8 @@ use super::units::{bytes, count, percent, plural, seconds};
 const MAX_LISTED_FILES: usize = 5;
 /// Incomplete processes that are named.
 const MAX_NAMED_PROCESSES: usize = 3;
+/// Kinds of failed calls that are named.
+const MAX_NAMED_FAILURES: usize = 3;
 
 impl ProfileSummary {
     /// The first screen: program, amounts, times, largest costs, next steps. Lines are not wider than `width` unless a word is.
@@ -184,12 +186,17 @@ impl ProfileSummary {
             .flat_map(|file| &file.hints)
             .filter(|hint| hint.told && hint.granted.as_deref() != Some(&*hint.asked))
             .count();
+        if failed > 0 {
+            page.line(
+                &format!("{}: {}.", plural(failed, "call failed", "calls failed"), self.failures().join(", ")),
+                2,
+            );
+        }
         let mut say = |n: u64, one: &str, many: &str| {
             if n > 0 {
                 page.line(&format!("{}.", plural(n, one, many)), 2);
             }
         };
-        say(failed, "call failed", "calls failed");
         say(
             short,
             "access moved less than requested (end of file)",
@@ -206,6 +213,22 @@ impl ProfileSummary {
             page.line(&format!("The positions of accesses in files are unknown: {reason}"), 2);
         }
     }
+
+    /// Function, file, error class and number of the most frequent failures.
+    fn failures(&self) -> Vec<String> {
+        let of_files = self.files.iter().flat_map(|file| file.functions.iter().map(move |f| (Some(&file.path), f)));
+        let all = of_files.chain(self.others.iter().map(|f| (None, f)));
+        let mut all: Vec<_> =
+            all.flat_map(|(path, f)| f.errors.iter().map(move |(class, n)| (*n, &f.function, path, *class))).collect();
+        all.sort_by_key(|failure| std::cmp::Reverse(failure.0));
+        let more = all.len() > MAX_NAMED_FAILURES;
+        let name = |(n, function, path, class): &(u64, &String, Option<&String>, &str)| {
+            let on = path.map_or_else(String::new, |path| format!(" of {path}"));
+            let times = if *n > 1 { format!(" ({})", count(*n)) } else { String::new() };
+            format!("{function}{on} with {class}{times}")
+        };
+        all.iter().take(MAX_NAMED_FAILURES).map(name).chain(more.then(|| "and others".to_owned())).collect()
+    }
 }
 
 fn file_line(file: &FileSummary) -> String {
@@ -218,8 +241,13 @@ fn file_line(file: &FileSummary) -> String {
     if file.read_bytes > 0 {
         parts.push(format!("{} read, {}", bytes(file.read_bytes), dominant_pattern(file.reads)));
     }
-    if let Some(share) = file.collective_calls_share {
-        parts.push(format!("{} of accesses collective", percent(share)));
+    // A few collective accesses may move most of the bytes.
+    match (file.collective_calls_share, file.collective_bytes_share) {
+        (Some(calls), Some(bytes)) if calls > 0.0 => {
+            parts.push(format!("{} of the bytes and {} of the accesses collective", percent(bytes), percent(calls)));
+        }
+        (Some(_), _) => parts.push("no access collective".to_owned()),
+        _ => {}
     }
     parts.join("; ")
 }

@@ -44,6 +44,25 @@ impl SizeCounter {
         }
     }
 
+    /// Adds the sizes of another counter.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.min = self.min.into_iter().chain(other.min).min();
+        self.max = self.max.max(other.max);
+        self.classes.resize(self.classes.len().max(other.classes.len()), 0);
+        self.classes.iter_mut().zip(&other.classes).for_each(|(sum, n)| *sum += n);
+        for (size, n) in &other.exact {
+            match self.exact.iter_mut().find(|known| known.0 == *size) {
+                Some(known) => known.1 += n,
+                None => self.exact.push((*size, *n)),
+            }
+        }
+        self.overflow |= other.overflow || self.exact.len() > MAX_EXACT_SIZES;
+        if self.overflow {
+            self.exact.clear();
+        }
+    }
+
     /// Returns the distribution, None without calls.
     pub(super) fn sizes(&self) -> Option<SizeDistribution> {
         let min_bytes = self.min?;
@@ -94,5 +113,22 @@ mod tests {
         assert!(!many.median_exact && (500..=1000).contains(&many.median_bytes), "{many:?}");
         assert_eq!(many.classes.iter().map(|class| class.1).sum::<u64>(), 1000);
         assert_eq!(of(&mut [u64::MAX].into_iter()).unwrap().max_bytes, u64::MAX);
+    }
+
+    #[test]
+    fn merged_counters_are_those_of_all_sizes() {
+        for (one, other) in
+            [(vec![1, 1, 9], vec![9, 70_000]), (vec![], vec![3]), ((0..40).collect(), (20..90).collect())]
+        {
+            let of = |sizes: &mut dyn Iterator<Item = &u64>| {
+                let mut counter = SizeCounter::default();
+                sizes.for_each(|n| counter.add(*n));
+                counter
+            };
+            let mut merged = of(&mut one.iter());
+            merged.merge(&of(&mut other.iter()));
+            let all = of(&mut one.iter().chain(&other));
+            assert_eq!(format!("{:?}", merged.sizes()), format!("{:?}", all.sizes()));
+        }
     }
 }
