@@ -72,7 +72,7 @@ pub struct ProgramRequest<'a> {
     pub tables: ProgramTables,
     /// Settings of the driver.
     pub options: DriverOptions,
-    /// Source of the data of writes, an [`allocate_area`]. While the program runs it is changed only through [`ReplayProgram::source_range`].
+    /// Source of the data of writes, an [`allocate_area`].
     pub source: TransferBuffer,
     /// Bytes of the area that receives reads.
     pub landing_bytes: u64,
@@ -117,12 +117,6 @@ pub trait ReplayProgram {
 
     /// Source of the data of writes.
     fn source(&self) -> &[u8];
-
-    /// Part of the source without transfers in flight, to be changed between two ranges of steps.
-    ///
-    /// # Errors
-    /// A pending request writes from it, or it lies outside.
-    fn source_range(&mut self, range: Range<u64>) -> Result<&mut [u8]>;
 
     /// Completes pending requests and frees everything. Collective.
     ///

@@ -1,23 +1,22 @@
 #!/usr/bin/env bash
 # How close a replay comes to what was recorded: programs recorded and replayed with think time, caches emptied before each of both.
-#   fidelity.sh [-n "1 2 3 4"] [-r 5] [-p "strided io imb"] [-i IMB_IO] [-c] [-m] BEFF_RAW DIR
+#   fidelity.sh [-n "1 2 3 4"] [-r 5] [-p "strided io imb"] [-i IMB_IO] [-m] BEFF_RAW DIR
 # With -i IMB_IO that program is recorded as imb: the original IMB-IO, which looks at no data.
 # With -m free memory is kept from going back to the host of a virtual machine (hold_memory.c). No large block is free then: the kernel is told not
 # to move pages together for one (in the clock of whoever writes), and finds 4 GiB of old pages where it would take those of the program.
 # Bind the ranks, where there is a core for each: BEFF_MPIRUN="$BEFF_MPIRUN -bind-to core" (MPICH), "mpirun --bind-to core" (Open MPI).
 # MPICC and BEFF_MPIRUN as from scripts/env.sh. DIR is on the disk to be measured; what is made in it is removed. Prints for each
 # program, number of ranks and class of functions the median over the repetitions of (replayed / recorded bandwidth per process), and how far
-# the recorded runs are from each other: a replay cannot be closer than the program is to itself. With contents compared: -c.
+# the recorded runs are from each other: a replay cannot be closer than the program is to itself.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-ranks="1 2 3 4" repetitions=5 programs="strided io imb" verify=off hold=0 original=
-while getopts n:r:p:i:cm option; do
+ranks="1 2 3 4" repetitions=5 programs="strided io imb" hold=0 original=
+while getopts n:r:p:i:m option; do
     case $option in
     n) ranks=$OPTARG ;;
     r) repetitions=$OPTARG ;;
     p) programs=$OPTARG ;;
     i) original=$(realpath "$OPTARG") ;;
-    c) verify=on ;;
     m) hold=1 ;;
     *) exit 2 ;;
     esac
@@ -88,7 +87,7 @@ for program in $programs; do
                 { echo "$program on $n ranks: recording ended with $?"; tail -n 3 "$name.err"; }
             rm -f "$dir/strided.data"
             settle
-            timeout 900 "${launch[@]}" -n "$n" "$beff" replay "$name.csv" --pace think --cache keep --verify=$verify --path "$dir" --quiet \
+            timeout 900 "${launch[@]}" -n "$n" "$beff" replay "$name.csv" --pace think --cache keep --verify=off --path "$dir" --quiet \
                 --out "$name.replay" >"$name.page" 2>&1 || {
                 echo "$program on $n ranks: replay ended with $?; it is left out, its profile is $dir/failed-$program-$n-$r.csv"
                 head -n 3 "$name.page"

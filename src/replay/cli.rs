@@ -45,8 +45,8 @@ pub struct ReplayMeasureArgs {
     /// Factor for recorded times with --pace absolute: 0.5 is twice as fast [default: 1]
     #[arg(long, value_name = "X", value_parser = options::parse_positive, help_heading = HEADING_MEASUREMENT)]
     pub scale: Option<f64>,
-    /// Repetitions with each backend, each with new files
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000),
+    /// Timed repetitions with each backend, each with new files. 0: only the verification
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=10_000),
         help_heading = HEADING_MEASUREMENT)]
     pub repeat: u64,
     /// Directory on the storage to measure, visible to all ranks
@@ -78,7 +78,8 @@ pub struct ReplayAccessArgs {
     /// Binding of ranks.
     #[command(flatten)]
     pub ranks: BindArgs,
-    /// Compare the data of reads with the expected data, as far as the profile names its origin. Outside the timed region
+    /// Compare the data of reads with the expected data, as far as the profile names its origin: in a verification before the timed
+    /// repetitions, as fast as possible, because comparing data between calls changes their times
     #[arg(long, value_name = "on|off", default_value = "on", default_missing_value = "on", num_args = 0..=1,
         require_equals = true, action = ArgAction::Set,
         value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"), help_heading = HEADING_CHECKS)]

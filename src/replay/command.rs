@@ -19,7 +19,7 @@ use super::plan::omission::merge_by_function;
 use super::records::{
     BackendOmissions, FileFacts, ProfileFacts, RecordingEnd, ReplayEnding, ReplayLine, ReplayResult, ReplaySetup,
 };
-use super::report::{plan as plan_text, SUFFIXES};
+use super::report::{plan as plan_text, repetitions_text, SUFFIXES};
 use super::run::derived_calls::DerivedCalls;
 use super::run::execution::{driver_options, execute, replay_support, ExecutionContext, ScanInput};
 use super::run::scan::{RankScan, ReplaySupport, ScanTotals};
@@ -233,13 +233,17 @@ fn omissions_by_backend(config: &ReplayConfig, sums: &ScanTotals) -> Vec<Backend
     each.map(|(backend, list)| BackendOmissions { backend: backend.clone(), omitted: list.clone() }).collect()
 }
 
+fn stores_data(backend: &str) -> bool {
+    driver(backend).is_some_and(|row| row.uses_space)
+}
+
 fn required_space_bytes(config: &ReplayConfig, head: &ProfileHead, sums: &ScanTotals) -> u64 {
     let of_file = |(n, file): (usize, &beff_trace::OpenedFile)| {
         let initial_bytes = file.size_bytes.unwrap_or(0);
         sums.extents.get(&(n as u32)).map_or(initial_bytes, |extents| extents.required_bytes(initial_bytes))
     };
     let one = head.files.iter().enumerate().map(of_file).fold(0, u64::saturating_add);
-    let storing = config.backends.iter().filter(|name| driver(name).is_some_and(|row| row.uses_space)).count() as u64;
+    let storing = config.backends.iter().filter(|name| stores_data(name)).count() as u64;
     one.saturating_mul(if config.keep_files { storing } else { storing.min(1) })
 }
 
@@ -465,7 +469,6 @@ fn check_space(needed: u64, config: &ReplayConfig, storage: &StorageRecord) -> R
 
 /// Text before the run: its size, and omitted calls.
 fn announcement(config: &ReplayConfig, facts: &ProfileFacts, leavings: &[BackendOmissions]) -> String {
-    let repetitions = config.repeat * config.backends.len() as u64;
     let mut text = format!(
         "replaying {} of {}, {}: {}",
         count(facts.calls, "call"),
@@ -474,7 +477,7 @@ fn announcement(config: &ReplayConfig, facts: &ProfileFacts, leavings: &[Backend
             true => "written by hand".to_owned(),
             false => format!("recorded in {}", format_seconds(facts.span_seconds)),
         },
-        count(repetitions, "repetition")
+        repetitions_text(config.repeat, config.verify && config.backends.iter().any(|name| stores_data(name)))
     );
     for BackendOmissions { backend, omitted: left_out } in leavings {
         for l in left_out {

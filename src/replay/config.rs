@@ -60,7 +60,7 @@ pub struct ReplayConfig {
     pub pace: Pace,
     /// Factor for recorded times (absolute).
     pub scale: f64,
-    /// Repetitions with each backend.
+    /// Timed repetitions with each backend.
     pub repeat: u64,
     /// Page cache before a repetition; `drop` or `keep`.
     pub cache: CachePolicy,
@@ -69,7 +69,7 @@ pub struct ReplayConfig {
     /// Hints for all files; they override the recorded ones.
     #[serde(default)]
     pub hints: Vec<(String, String)>,
-    /// Compare the data of reads.
+    /// Compare the data of reads, in a repetition of its own.
     pub verify: bool,
     /// Level of detail.
     pub detail: Detail,

@@ -48,6 +48,9 @@ impl ReplayArgs {
                 "Add --out PREFIX, or use --detail process.",
             ));
         }
+        if measure.repeat == 0 && !access.verify {
+            return Err(UsageError::new("--repeat 0 with --verify=off does nothing", "Omit one of the two."));
+        }
         if access.injection.is_requested() && !access.verify {
             return Err(UsageError::new("--inject has no effect with --verify=off", "Omit one of the two."));
         }

@@ -156,7 +156,7 @@ pub struct ResultDifference {
 pub struct ProfileRepetition {
     /// Backend name.
     pub backend: String,
-    /// Number of the repetition, from 1.
+    /// Number of the repetition, from 1; 0: the verification repetition, whose times do not count.
     pub repetition: u64,
     /// Outcome.
     pub ended: RepetitionStatus,
@@ -196,7 +196,31 @@ pub struct ProfileRepetition {
     pub real_seconds: f64,
 }
 
+/// Number of the verification repetition.
+pub const VERIFICATION: u64 = 0;
+
+/// Backend and number of a repetition, for texts.
+#[must_use]
+pub fn repetition_name(backend: &str, number: u64) -> String {
+    match number {
+        VERIFICATION => format!("{backend}, verification"),
+        _ => format!("{backend}, repetition {number}"),
+    }
+}
+
 impl ProfileRepetition {
+    /// True if its times count.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.repetition != VERIFICATION
+    }
+
+    /// True if it is complete and its times count.
+    #[must_use]
+    pub fn is_timed_complete(&self) -> bool {
+        self.is_timed() && self.ended == RepetitionStatus::Complete
+    }
+
     /// A repetition without calls.
     #[must_use]
     pub fn empty(backend: &str, repetition: u64) -> Self {
@@ -230,7 +254,7 @@ impl ProfileRepetition {
 pub struct ClassRecord {
     /// Backend name.
     pub backend: String,
-    /// Number of the repetition, from 1.
+    /// Number of the repetition, from 1; 0: the verification repetition, whose times do not count.
     pub repetition: u64,
     /// Number of the file, from 1; None for calls without a file.
     pub file: Option<u64>,
@@ -248,7 +272,7 @@ pub struct ClassRecord {
 pub struct ProcessRecord {
     /// Backend name.
     pub backend: String,
-    /// Number of the repetition, from 1.
+    /// Number of the repetition, from 1; 0: the verification repetition, whose times do not count.
     pub repetition: u64,
     /// World rank.
     pub rank: u64,
@@ -264,7 +288,7 @@ pub struct ProcessRecord {
 pub struct ReplayCorruption {
     /// Backend name.
     pub backend: String,
-    /// Number of the repetition, from 1.
+    /// Number of the repetition, from 1; 0: the verification repetition, whose times do not count.
     pub repetition: u64,
     /// Reading rank.
     pub rank: u64,

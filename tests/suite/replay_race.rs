@@ -19,7 +19,7 @@ fn head(ranks: u64, comms: &[&str], files: &[&str]) -> String {
 #[track_caller]
 fn right(ranks: u64, profile: &str, words: &str) -> (Vec<Value>, Run) {
     let scratch = Scratch::new();
-    let run = launch(ranks, &scratch, profile, words).run();
+    let run = launch(ranks, &scratch, profile, &format!("{words} --repeat 0")).run();
     run.expect(0);
     let repetitions = items(&document(&scratch)["repetitions"]).to_vec();
     for repetition in &repetitions {

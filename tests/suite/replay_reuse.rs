@@ -32,15 +32,12 @@ fn one_buffer_is_one_buffer_in_the_replay() {
         assert!(first.is_some_and(|at| at < 4096), "{function}\n{text}");
         assert!(lines.iter().all(|line| at(line) == first), "{function}\n{text}");
     }
-    let (_scratch, run, result) = replay(2, &text, "--backend mpiio,posix,uring --repeat 2");
+    let (_scratch, run, result) = replay(2, &text, "--backend mpiio,posix,uring");
     let repetitions = items(&result["repetitions"]);
     assert_eq!(repetitions.len(), 6);
     for repetition in repetitions {
-        assert_eq!(
-            number(&repetition["bytes_checked"]),
-            2 * 3 * 2 * (1 + 4096 + 100_000 + (1 << 20)),
-            "{repetition}; {run}"
-        );
+        let checked = if repetition["repetition"] == 0 { 2 * 3 * 2 * (1 + 4096 + 100_000 + (1 << 20)) } else { 0 };
+        assert_eq!(number(&repetition["bytes_checked"]), checked, "{repetition}; {run}");
         assert_eq!(
             (number(&repetition["bytes_wrong"]), number(&repetition["bytes_unknown"])),
             (0, 0),

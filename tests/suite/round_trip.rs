@@ -189,7 +189,7 @@ fn again(scratch: &Scratch, first: &Path, ranks: u64) -> PathBuf {
     let disk = scratch.join("disk");
     fs::create_dir_all(&disk).unwrap();
     let launch = Launch::alone().arg("profile").arg("-o").arg(&second).arg("--").args(launched(ranks)).arg(PROGRAM);
-    let run = launch.arg("replay").arg(first).arg("--path").arg(&disk).run();
+    let run = launch.arg("replay").arg(first).args(["--repeat", "0"]).arg("--path").arg(&disk).run();
     run.expect(0);
     assert!(second.exists(), "{run}");
     second

@@ -138,10 +138,6 @@ impl<W: StepExecutor> ReplayProgram for OffsetProgram<W> {
         self.memory.source()
     }
 
-    fn source_range(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
-        self.memory.source_range(range).map_err(|text| BackendError::new("source", "", FailureCause::Unsupported, text))
-    }
-
     fn finish(mut self: Box<Self>) -> Result<()> {
         let Self { executor: worker, memory, .. } = &mut *self;
         worker.finish(memory)

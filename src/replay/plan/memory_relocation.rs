@@ -254,8 +254,12 @@ mod tests {
     #[test]
     fn origins_follow_their_writer_or_are_unknown() {
         let one = |places: Vec<i64>| Datatype::HindexedBlock { block: 4, displacements_bytes: places, of: 0 };
-        let (relocation, _) =
-            relocated(&[int(), one(vec![HEAP, STACK]), one(vec![HEAP]), one(vec![HEAP - (1 << 35), HEAP - (1 << 34), STACK])]);
+        let (relocation, _) = relocated(&[
+            int(),
+            one(vec![HEAP, STACK]),
+            one(vec![HEAP]),
+            one(vec![HEAP - (1 << 35), HEAP - (1 << 34), STACK]),
+        ]);
         let of = |memory| {
             let origin = DataOrigin::Call { rank: 1, begin_ns: 5, memory };
             let mut call = Call::new(Function::ReadAt, 10, 11);

@@ -2,7 +2,6 @@
 //! memory.
 
 pub mod cache_cold;
-pub mod cache_hot;
 pub mod class;
 pub mod collective_counts;
 pub mod file_extents;

@@ -1,5 +1,5 @@
-//! Quantities of a replay for `compare`: speed of all calls, of reads and writes, and of every class of functions. A number is the mean
-//! over the repetitions.
+//! Quantities of a replay for `compare`: speed of all calls, of reads and writes, and of every class of functions. A number is the
+//! median over the repetitions.
 
 use crate::frame::records::JournaledResult;
 use crate::frame::report::facts::{self, definition, set_up, ConfigFieldRole};

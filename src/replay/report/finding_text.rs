@@ -43,7 +43,6 @@ fn cause_text(cause: Option<&DeviationCause>) -> String {
         }
         DeviationCause::Direct => "direct I/O, past the page cache".to_owned(),
         DeviationCause::Interference(share) => format!("interference: up to {} of the CPU time lost", percent(*share)),
-        DeviationCause::DataComparison => "comparing data changes what CPU caches hold: see --verify=off".to_owned(),
         DeviationCause::NoPauses => {
             "without the recorded pauses storage cannot write back in time: see --pace think".to_owned()
         }

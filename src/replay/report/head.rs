@@ -12,7 +12,8 @@ use crate::replay::records::{ProfileFacts, ReplayResult};
 
 pub(super) fn head(result: &ReplayResult, common: ReportHead) -> ReportHead {
     let (config, setup) = (&result.config, &result.setup);
-    let repetitions = count(config.repeat.saturating_mul(config.backends.len() as u64), "repetition");
+    let verifies = result.repetitions.iter().any(|p| !p.is_timed());
+    let repetitions = repetitions_text(config.repeat, verifies);
     let pace = pace_text(config);
     let replayed = format!("with {}, {repetitions}, {pace}", list(&config.backends));
     let replayed = labelled_texts([("replayed", Some(replayed))]);
@@ -24,6 +25,16 @@ pub(super) fn head(result: &ReplayResult, common: ReportHead) -> ReportHead {
         settings: unusual_settings(config),
         facts: replayed.into_iter().chain(machine).collect(),
         ..common
+    }
+}
+
+/// Timed repetitions, and whether one that verifies data precedes them, in words.
+#[must_use]
+pub fn repetitions_text(timed: u64, verifies: bool) -> String {
+    match (verifies, timed) {
+        (false, _) => count(timed, "repetition"),
+        (true, 0) => "a verification without times".to_owned(),
+        (true, _) => format!("{} after a verification", count(timed, "repetition")),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::frame::report::machine;
 use crate::frame::report::model::{labelled_texts, ReportBlock, ReportSection};
 use crate::frame::report::text::list;
 use crate::frame::units::{format_seconds, format_size};
-use crate::replay::records::{RepetitionStatus, ReplayResult};
+use crate::replay::records::{repetition_name, RepetitionStatus, ReplayResult};
 
 use super::{comparable, head};
 
@@ -17,7 +17,7 @@ pub(super) fn costs_section(result: &ReplayResult) -> ReportSection {
     let executed =
         result.repetitions.iter().filter(|p| !matches!(p.ended, RepetitionStatus::NotRun(_))).take(MAX_REPETITIONS);
     let spans =
-        executed.map(|p| format!("{} repetition {}: {}", p.backend, p.repetition, format_seconds(p.span_seconds)));
+        executed.map(|p| format!("{}: {}", repetition_name(&p.backend, p.repetition), format_seconds(p.span_seconds)));
     let recorded = match setup.profile.is_handwritten() {
         true => String::new(),
         false => format!("recorded {}; ", format_seconds(setup.profile.span_seconds)),

@@ -7,6 +7,7 @@ mod finding_text;
 #[cfg(test)]
 pub mod fixtures;
 mod head;
+pub use head::repetitions_text;
 #[cfg(test)]
 mod journal_tests;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Text of --plan.
 
-use super::head::{content_line, profile_line, recordings_text};
+use super::head::{content_line, profile_line, recordings_text, repetitions_text};
 use crate::frame::report::text::{count, list, TextPage};
 use crate::frame::units::format_size;
 use crate::replay::config::ReplayConfig;
@@ -30,7 +30,7 @@ pub fn plan_text(
     );
     page.field(
         "repetitions",
-        &format!("{} with each of {}", count(config.repeat, "repetition"), list(&config.backends)),
+        &format!("{} with each of {}", repetitions_text(config.repeat, config.verify), list(&config.backends)),
     );
     page.field("space", &format!("up to {} under --path", format_size(space_bytes)));
     page.field("memory", &format!("up to {} for data in a rank", format_size(data_bytes)));

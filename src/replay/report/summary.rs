@@ -50,6 +50,10 @@ pub(super) fn format_ratio(ratio: f64) -> String {
     }
 }
 
+fn format_range([low, high]: [f64; 2]) -> String {
+    format!("{}-{}", format_ratio(low), format_ratio(high))
+}
+
 /// The name, truncated to this number of characters.
 fn fit_name(backend: &str, letters: usize) -> String {
     printable(backend, letters).chars().take(letters).collect()
@@ -73,7 +77,7 @@ fn run_table(result: &ReplayResult, derived: &ReplayDerived) -> Table {
         return workload_table(result, derived, per_process);
     }
     let mut table = Table::new("", 1, ["MB/s", "reads", "ratio", "writes", "ratio", "in calls", "ratio"])
-        .with_row_limits([MAX_BACKENDS + 1; 4])
+        .with_row_limits([2 * MAX_BACKENDS + 1; 4])
         .with_note(format!("{per_process};"))
         .with_note("ratio: speed now / recorded, above 1 is faster");
     table.row(["recorded".into(), then(reads), "".into(), then(writes), "".into(), seconds]);
@@ -91,6 +95,11 @@ fn run_table(result: &ReplayResult, derived: &ReplayDerived) -> Table {
         table.row(
             [fit_name(backend, NAME_CHARS).into()].into_iter().chain(cells.map(|text| TableCell::number(text, marks))),
         );
+        let ranges = [reads, writes, all].map(|line| line.and_then(|l| l.ratio_range).map(format_range));
+        if ranges.iter().any(Option::is_some) {
+            let cells = ranges.into_iter().flat_map(|range| [TableCell::from(""), cell(range)]);
+            table.row([TableCell::from("  range")].into_iter().chain(cells));
+        }
     }
     table
 }

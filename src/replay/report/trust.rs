@@ -10,7 +10,9 @@ use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::NULL_BACKEND;
 use crate::frame::words::clause;
 use crate::replay::plan::printable::printable;
-use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayCorruption, ReplayResult, ResultDifference};
+use crate::replay::records::{
+    repetition_name, ProfileRepetition, RepetitionStatus, ReplayCorruption, ReplayResult, ResultDifference,
+};
 use crate::replay::values::storage_reads::{self, FetchedBytes};
 use crate::replay::values::{kinds, ReplayDerived};
 
@@ -76,9 +78,8 @@ fn as_recorded_text(result: &ReplayResult, derived: &ReplayDerived) -> String {
 
 fn difference_text(record: &ProfileRepetition, d: &ResultDifference) -> String {
     format!(
-        "{}, repetition {}: other {} in {}, first {} of rank {} at {} ns: recorded {}, replayed {}",
-        record.backend,
-        record.repetition,
+        "{}: other {} in {}, first {} of rank {} at {} ns: recorded {}, replayed {}",
+        repetition_name(&record.backend, record.repetition),
         d.kind,
         count(d.calls, "call"),
         d.function,
@@ -107,8 +108,7 @@ fn storage_reads_text(result: &ReplayResult) -> String {
         fetched.map_or_else(|_| "not known".to_owned(), |bytes| format_size(bytes.min(1 << 62)))
     };
     let now = result.config.backends.iter().filter(|b| *b != NULL_BACKEND).take(MAX_BACKENDS).filter_map(|backend| {
-        let record =
-            result.repetitions.iter().rfind(|p| &p.backend == backend && p.ended == RepetitionStatus::Complete)?;
+        let record = result.repetitions.iter().rfind(|p| &p.backend == backend && p.is_timed_complete())?;
         Some(format!("{backend} {}", of(storage_reads::replayed(result, record))))
     });
     let now: Vec<String> = now.collect();
@@ -138,7 +138,7 @@ fn storage_traffic_lines(result: &ReplayResult) -> Vec<String> {
             }
         };
         let moved = traffic(storage_reads::replayed(result, record), record.storage_written_bytes);
-        format!("{}, repetition {}: {moved}{resident}", record.backend, record.repetition)
+        format!("{}: {moved}{resident}", repetition_name(&record.backend, record.repetition))
     };
     let last = |backend: &String| {
         result.repetitions.iter().rfind(|p| &p.backend == backend && !matches!(p.ended, RepetitionStatus::NotRun(_)))
@@ -191,10 +191,9 @@ pub(super) fn corruption_text(c: &ReplayCorruption) -> String {
     let file = c.file.map_or_else(|| "an unknown file".to_owned(), |n| format!("file {n}"));
     let offset = c.offset_bytes.map_or_else(String::new, |n| format!(" at byte {n}"));
     format!(
-        "{}, repetition {}: rank {}, {} at {} ns, {file}{offset} (byte {} of the call): {} (expected {:02x} of {}, found {:02x}); {} in \
+        "{}: rank {}, {} at {} ns, {file}{offset} (byte {} of the call): {} (expected {:02x} of {}, found {:02x}); {} in \
          this repetition",
-        c.backend,
-        c.repetition,
+        repetition_name(&c.backend, c.repetition),
         c.rank,
         c.function,
         c.begin_ns,

@@ -1,7 +1,6 @@
 //! Preparation of calls: read from the profile, filtered for the backend, with their memory and the actions before and after them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::ops::Range;
 
 use beff_backends::ProgramStep;
 use beff_trace::layout::TypeLayouts;
@@ -11,10 +10,9 @@ use beff_trace::{AccessForm, Call, CallId, DataOrigin, Direction, Function, Orig
 use super::call_location::{CallLocation, LocationTracker};
 use super::files::FileExtension;
 use super::order::AwaitedCall;
-use super::scan::{memory_begin, memory_span, requested_bytes, RankScan, ReplaySupport};
+use super::scan::{memory_begin, memory_span, RankScan, ReplaySupport};
 use crate::replay::config::Pace;
-use crate::replay::plan::cache_hot::ReuseTracker;
-use crate::replay::plan::landing::{page_misalignment, LandingAllocator, ALIGN_BYTES};
+use crate::replay::plan::landing::{page_misalignment, LandingAllocator};
 use crate::replay::plan::matching::SynchronizationTracker;
 use crate::replay::plan::memory_image::align_for_direct;
 use crate::replay::plan::memory_relocation::MemoryRelocation;
@@ -47,15 +45,6 @@ pub(super) struct ReadToVerify {
     pub location: CallLocation,
 }
 
-/// Recently used memory at a fixed address, reused by the next step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ReusedMemory {
-    /// In the source: filled with the words from a position on, which are the data of this call.
-    Source { memory: Range<u64>, position: u64 },
-    /// In the landing area: filled with the poison byte.
-    Landing { memory: Range<u64> },
-}
-
 /// Barrier of ranks before a collective call, implied by the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SynchronizationPoint {
@@ -83,8 +72,6 @@ pub(super) struct StepActions {
     pub prior_calls: Vec<CallId>,
     /// After those two: notify ranks that wait for the files.
     pub preparation_waiters: Vec<AwaitedCall>,
-    /// Before, after all of that: prepare reused memory.
-    pub reused_memory: Option<ReusedMemory>,
     /// After: notify ranks that wait for the end of a call.
     pub end_waiters: Vec<AwaitedCall>,
     /// After: completed reads.
@@ -132,7 +119,6 @@ pub(super) struct CallWindowBuilder<'a> {
     synchronization: SynchronizationTracker<'a>,
     by_offsets: bool,
     landing: LandingAllocator,
-    reuse: ReuseTracker,
     locations: LocationTracker<'a>,
     file_of_handle: HashMap<u32, u32>,
     preparations: PreparationPlanner<'a>,
@@ -162,6 +148,7 @@ pub(super) struct WindowSetup<'a> {
     pub refusal: ReplaySupport,
     pub landing: LandingAllocator,
     pub verifies: bool,
+    pub pace: Pace,
     /// The backend stores data.
     pub stores: bool,
     /// Transfers may be direct.
@@ -181,6 +168,7 @@ impl<'a> CallWindowBuilder<'a> {
             refusal,
             landing,
             verifies: compares,
+            pace,
             stores,
             aligns_to_pages: aligns,
             first_omitted_write_ns: unmade_ns,
@@ -199,13 +187,12 @@ impl<'a> CallWindowBuilder<'a> {
             synchronization: SynchronizationTracker::new(&bench.head.comms, refusal.by_offsets),
             by_offsets: refusal.by_offsets,
             landing,
-            reuse: ReuseTracker::default(),
             locations: LocationTracker::new(bench.layouts),
             file_of_handle: HashMap::new(),
             preparations: PreparationPlanner::new(bench.head, rank),
             deferred_waits: Vec::new(),
             comm_of_handle: HashMap::new(),
-            synchronizes: bench.config.pace == Pace::Think,
+            synchronizes: pace == Pace::Think,
             deferred_synchronizations: Vec::new(),
             requests: HashMap::new(),
             split: HashMap::new(),
@@ -353,14 +340,9 @@ impl<'a> CallWindowBuilder<'a> {
         let span = memory_span(self.layouts, call)?;
         let holds = form != AccessForm::Blocking;
         let image = self.image_address(call, direction, span, holds);
-        let is_near =
-            self.scan.images.is_none() && self.reuse.record_access(call.buffer, requested_bytes(self.layouts, call));
-        // Only if no access to it can be in flight when it is prepared for its next use.
-        let hot =
-            self.scan.hot_buffers.address(direction, call.buffer, span).filter(|_| is_near && self.stores && !holds);
-        let hot = hot.map(|at| if self.aligns_to_pages { at - at % ALIGN_BYTES } else { at });
         if direction == Direction::Write {
-            return Ok(self.source_memory(window, call, span, image, hot));
+            let kept = self.scan.source_bytes(self.sources.bytes())[0];
+            return Ok(image.map_or_else(|| self.sources.address(self.rank, call.begin_ns), |at| kept + at));
         }
         let mut from = std::mem::take(&mut call.from);
         if self.over_reports {
@@ -380,13 +362,8 @@ impl<'a> CallWindowBuilder<'a> {
         if holds {
             begun.landing_at = Some(place.at);
         }
-        // The cycle advances even if a read uses other memory, so its length is that of the survey.
-        let memory_at = image.or(hot.map(|at| kept + at)).unwrap_or(place.at + span.0);
-        if hot.is_some() && self.verifies {
-            let stop = window.actions_at(window.steps.len());
-            stop.is_wrapped = true;
-            stop.reused_memory = Some(ReusedMemory::Landing { memory: memory_at - span.0..memory_at + span.1 });
-        }
+        // The cycle advances even if a read uses other memory, so its length is that of the scan.
+        let memory_at = image.unwrap_or(place.at + span.0);
         from.iter_mut().for_each(|origin| self.clear_omitted_origin(origin));
         if self.verifies && !from.is_empty() {
             let (function, begin_ns, datatype, request) = (call.function, call.begin_ns, call.datatype, call.request);
@@ -406,34 +383,13 @@ impl<'a> CallWindowBuilder<'a> {
         Ok(memory_at)
     }
 
-    /// Memory of a write: in the image of the source, in cache-hot memory, or at its own position.
-    fn source_memory(
-        &self,
-        window: &mut CallWindow,
-        call: &Call,
-        span: (u64, u64),
-        image: Option<u64>,
-        hot: Option<u64>,
-    ) -> u64 {
-        let kept = self.scan.source_bytes(self.sources.bytes())[0];
-        if let Some(at) = image {
-            return kept + at;
-        }
-        let address = self.sources.address(self.rank, call.begin_ns);
-        let Some(hot) = hot else { return address };
-        let memory_at = kept + hot;
-        if self.verifies {
-            let memory = memory_at - span.0..memory_at + span.1;
-            let reused = ReusedMemory::Source { memory, position: address - span.0 };
-            window.actions_at(window.steps.len()).reused_memory = Some(reused);
-        }
-        memory_at
-    }
-
     /// Address of an access relative to the image of its direction, if there is one. Reads that may be in flight together share no
     /// memory, unless they did in the program.
     fn image_address(&self, call: &Call, direction: Direction, span: (u64, u64), holds: bool) -> Option<u64> {
-        let image = self.scan.images.as_ref()?.of(direction);
+        if self.verifies {
+            return None;
+        }
+        let image = self.scan.images.of(direction);
         let bytes = span.0 + span.1;
         let at = image.address(memory_begin(call, span)?, bytes)?;
         let at = if self.aligns_to_pages { align_for_direct(at, bytes) } else { at };

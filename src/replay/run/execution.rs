@@ -25,7 +25,9 @@ use crate::frame::system::memory::high_water_bytes;
 use crate::replay::config::{Detail, ReplayConfig};
 use crate::replay::plan::collective_counts::{collective_limits, OpeningId};
 use crate::replay::plan::memory_relocation::MemoryRelocation;
-use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayEnding, ReplayLine};
+use crate::replay::records::{
+    repetition_name, ProfileRepetition, RepetitionStatus, ReplayEnding, ReplayLine, VERIFICATION,
+};
 
 /// Support of programs by the backends of a configuration, in its order.
 #[must_use]
@@ -199,10 +201,10 @@ pub fn execute(
     if let Some(warning) = hints::unapplied_hints_warning(comm, config, placed, |name| driver_options(config, name))? {
         observer.record(ReplayLine::Warning(warning));
     }
-    let repetitions = (1..=config.repeat).flat_map(|n| config.backends.iter().map(move |name| (n, name)));
-    let all = config.repeat * config.backends.len() as u64;
     let mut failed = Vec::new();
-    for (done, (number, name)) in repetitions.enumerate() {
+    let planned = planned_repetitions(config);
+    let all = planned.len() as u64;
+    for (done, (number, name)) in planned.into_iter().enumerate() {
         if failed.contains(&name) {
             continue;
         }
@@ -212,18 +214,22 @@ pub fn execute(
         }
         let Some(way) = replay_backend(name) else { continue };
         if let Some(reason) = availability::skip_reason(means.not_run, name) {
+            if number == VERIFICATION {
+                continue;
+            }
             let ended = RepetitionStatus::NotRun(reason.to_owned());
             let record = ProfileRepetition { ended, ..ProfileRepetition::empty(name, number) };
             observer.record(ReplayLine::Repetition(Box::new(record)));
             continue;
         }
-        observer.progress(&progress_report(means, format!("{name}, repetition {number}"), [done as u64, all]));
+        observer.progress(&progress_report(means, repetition_name(name, number), [done as u64, all]));
         let job = RepetitionJob {
             context: &context,
             comm,
             cpus: &cpus,
             backend: way,
             number,
+            verifies: number == VERIFICATION,
             fs_type: means.fs_type,
             span: means.span,
             options: driver_options(config, name),
@@ -232,8 +238,7 @@ pub fn execute(
         let outcome = job.run(details.as_mut())?;
         failed.extend(outcome.failure.as_ref().map(|_| name));
         let goes_on = record_outcome(outcome, observer, &mut ending);
-        let is_last = done as u64 + config.backends.len() as u64 >= all;
-        if comm.is_root() && !(config.keep_files && is_last) {
+        if comm.is_root() && !(config.keep_files && number == config.repeat) {
             // A failure to remove files is reported with the run directory.
             let _ = means.run_dir.empty(name);
         }
@@ -245,6 +250,13 @@ pub fn execute(
     ending.real_seconds = agree::max_seconds(comm, begin.elapsed().as_secs_f64())?;
     ending.rank_memory_high_water_bytes = high_water_bytes().unwrap_or(0);
     Ok(ending)
+}
+
+/// Number and backend of each repetition. The first one of a backend that stores data compares it.
+fn planned_repetitions(config: &ReplayConfig) -> Vec<(u64, &String)> {
+    let first = if config.verify { VERIFICATION } else { VERIFICATION + 1 };
+    let all = (first..=config.repeat).flat_map(|n| config.backends.iter().map(move |name| (n, name)));
+    all.filter(|(number, name)| *number > VERIFICATION || replay_backend(name).is_some_and(|way| way.stores)).collect()
 }
 
 fn replay_context<'a>(means: &ExecutionContext<'a>) -> Result<ReplayContext<'a>, ReplayAbort> {

@@ -7,9 +7,7 @@ use beff_backends::{FilePath, ReplayProgram, StepOutcome};
 use beff_ffi::{alloc, Comm, PendingBarrier};
 
 use super::call_csv::CallCsvWriter;
-use super::call_window::{
-    CallWindow, CallWindowBuilder, ReadToVerify, ReusedMemory, StepActions, SynchronizationPoint,
-};
+use super::call_window::{CallWindow, CallWindowBuilder, ReadToVerify, StepActions, SynchronizationPoint};
 use super::files::{self, FileExtension};
 use super::order::CallOrder;
 use super::pace::{now_ns, Deadlines};
@@ -21,8 +19,6 @@ use super::ReplayAbort;
 use crate::frame::run::interrupt::Interrupt;
 use crate::replay::plan::collective_counts::CollectiveCounter;
 use crate::replay::plan::ledger::{CallResult, Ledger};
-use crate::replay::run::write_source::RandomWords;
-use beff_stamp::POISON_BYTE;
 
 /// Maximum number of calls without a check for signals.
 const MAX_BURST_CALLS: usize = 16;
@@ -41,8 +37,6 @@ pub(super) struct RankReplay<'a> {
     /// Paths of the files, and their content.
     pub paths: Vec<FilePath>,
     pub sources: WriteSources,
-    /// Data written by this rank.
-    pub words: RandomWords,
     pub deadlines: Deadlines,
     pub checker: ReadVerifier<'a>,
     pub interrupt: &'a Interrupt,
@@ -160,7 +154,7 @@ impl RankReplay<'_> {
     fn run_actions_before(&mut self, progress: &mut WindowProgress, at: usize) -> Result<bool, ReplayAbort> {
         let Some((_, stop)) = progress.actions.front().filter(|(step, _)| *step == at) else { return Ok(true) };
         let waits = !stop.awaited_calls.is_empty();
-        self.prepare_memory(progress, at)?;
+        self.verify_reused_memory(progress, at);
         // Synchronized ranks should call together; but a file that another rank still has to delete cannot be created yet.
         if !waits && !self.prepare_files(progress, at)? {
             return Ok(false);
@@ -262,27 +256,12 @@ impl RankReplay<'_> {
         Ok(())
     }
 
-    /// Prepares the reused memory of a step.
-    ///
-    /// # Errors
-    /// An access to it is in flight.
-    fn prepare_memory(&mut self, progress: &mut WindowProgress, at: usize) -> Result<(), ReplayAbort> {
-        let Some((_, stop)) = progress.actions.front_mut().filter(|(step, _)| *step == at) else { return Ok(()) };
-        let (wrapped, reused) = (std::mem::take(&mut stop.is_wrapped), stop.reused_memory.take());
-        if wrapped {
+    /// Compares completed reads before a step that reuses their memory.
+    fn verify_reused_memory(&mut self, progress: &mut WindowProgress, at: usize) {
+        let Some((_, stop)) = progress.actions.front_mut().filter(|(step, _)| *step == at) else { return };
+        if std::mem::take(&mut stop.is_wrapped) {
             self.verify_reads(progress);
         }
-        let Some(reused) = reused else { return Ok(()) };
-        let begin = Instant::now();
-        let refused = |e| ReplayAbort::Calls(format!("rank {}: cannot reuse memory of a call: {e}", self.rank));
-        match reused {
-            ReusedMemory::Source { memory, position } => {
-                self.words.fill(position, self.program.source_range(memory).map_err(refused)?);
-            }
-            ReusedMemory::Landing { memory } => self.program.landing_range(memory).map_err(refused)?.fill(POISON_BYTE),
-        }
-        self.timing.verify += begin.elapsed();
-        Ok(())
     }
 
     /// Issues the calls up to `end` and performs the actions after them.
@@ -384,7 +363,7 @@ impl RankReplay<'_> {
         while progress.done < progress.outcomes.len() {
             let at = progress.done;
             let is_collective = self.program.steps()[at].call.function.is_collective();
-            self.prepare_memory(progress, at)?;
+            self.verify_reused_memory(progress, at);
             self.run_burst(progress, at + 1)?;
             if is_collective {
                 return Ok(());
@@ -406,7 +385,6 @@ fn burst_end(stops: &mut VecDeque<(usize, StepActions)>, at: usize, most: usize)
         let before = !stop.awaited_calls.is_empty()
             || !stop.synchronizations.is_empty()
             || stop.is_wrapped
-            || stop.reused_memory.is_some()
             || !stop.removed_files.is_empty()
             || stop.extension.is_some()
             || !stop.preparation_waiters.is_empty();
@@ -438,12 +416,11 @@ mod tests {
     fn a_burst_ends_at_required_actions() {
         let after = || StepActions { awaited_calls: vec![CallId { rank: 0, begin_ns: 1 }], ..StepActions::default() };
         let tells = || StepActions { end_waiters: vec![(1, 0)], ..StepActions::default() };
-        let reused =
-            || StepActions { reused_memory: Some(ReusedMemory::Landing { memory: 0..1 }), ..StepActions::default() };
+        let wrapped = || StepActions { is_wrapped: true, ..StepActions::default() };
         let end = |list: Vec<(usize, StepActions)>, at| burst_end(&mut list.into(), at, 16);
         assert_eq!(end(vec![], 3), 19);
         assert_eq!(end(vec![(5, after())], 3), 5, "before a step that waits");
-        assert_eq!(end(vec![(5, reused())], 3), 5, "before one whose memory is prepared");
+        assert_eq!(end(vec![(5, wrapped())], 3), 5, "before one that reuses memory of reads");
         assert_eq!(end(vec![(5, tells())], 3), 6, "after one that others wait for");
         assert_eq!(end(vec![(3, tells())], 3), 4);
         assert_eq!(end(vec![(3, StepActions::default()), (4, tells())], 3), 5, "actions before it are complete");

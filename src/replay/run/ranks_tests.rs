@@ -34,7 +34,7 @@ fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayC
         out: None,
         pace,
         scale: 1.0,
-        repeat: 1,
+        repeat: 0,
         cache: CachePolicy::Keep,
         direct: DirectPolicy::Off,
         hints: Vec::new(),
@@ -139,7 +139,7 @@ fn replay_profile_after(
     backends: &[&str],
     pace: Pace,
 ) -> (ReplayObservation, Vec<Vec<u8>>) {
-    let (seen, files) = replay_repeatedly(|_| before(), profile, size, backends, (pace, 1));
+    let (seen, files) = replay_repeatedly(|_| before(), profile, size, backends, (pace, 0));
     assert_eq!(seen.outcome, RunOutcome::Complete, "{:?} {:?}", seen.passes, seen.others);
     (seen, files)
 }
@@ -303,8 +303,9 @@ calls, 1, 4
     let (seen, _) = replay_repeatedly(fail, profile, 2, &["mpiio", "posix"], (Pace::Fast, 2));
     assert_eq!(seen.outcome, RunOutcome::Failed);
     let names: Vec<_> = seen.passes.iter().map(|pass| (pass.backend.as_str(), pass.repetition)).collect();
-    assert_eq!(names, [("mpiio", 1), ("posix", 1), ("posix", 2)], "it is not repeated, the others are");
-    assert_repetition(&seen.passes[2], 7, [0; 3]);
+    let expected = [("mpiio", 0), ("posix", 0), ("posix", 1), ("posix", 2)];
+    assert_eq!(names, expected, "it is not repeated, the others are");
+    assert_repetition(&seen.passes[3], 7, [0; 3]);
     let RepetitionStatus::Error(message) = &seen.passes[0].ended else { panic!("{:?}", seen.passes[0]) };
     for part in ["rank 1", "MPI_File_write_at", "file-0001, offset 200", "recorded at 300 ns", "1 call failed"] {
         assert!(message.contains(part), "no {part}: {message}");
@@ -331,9 +332,20 @@ calls, 1, 2
 0, 10, File_open, handle=1, comm=1, file=1, mode=create;rdwr, number=-1
 200000000, 200000010, File_close, handle=1
 ";
-    let (seen, _) = replay_profile(own_files, 2, &["posix"], Pace::Think);
-    assert_repetition(&seen.passes[0], 4, [0; 3]);
-    assert!(seen.passes[0].span_seconds >= 0.199, "{}", seen.passes[0].span_seconds);
+    let (seen, _) = replay_repeatedly(|_| (), own_files, 2, &["posix"], (Pace::Think, 1));
+    assert_repetition(&seen.passes[1], 4, [0; 3]);
+    assert!(seen.passes[1].span_seconds >= 0.199, "{}", seen.passes[1].span_seconds);
+    assert!(seen.passes[0].span_seconds < 0.1, "the verification has no pauses: {}", seen.passes[0].span_seconds);
+}
+
+/// Comparing data between calls changes their times.
+#[test]
+fn data_is_compared_in_a_repetition_of_its_own() {
+    let (seen, _) = replay_repeatedly(|_| (), ORDERED_PROFILE, 3, &["posix", "null"], (Pace::Fast, 2));
+    let names: Vec<_> = seen.passes.iter().map(|pass| (pass.backend.as_str(), pass.repetition)).collect();
+    assert_eq!(names, [("posix", 0), ("posix", 1), ("null", 1), ("posix", 2), ("null", 2)]);
+    assert!(seen.passes[0].bytes_checked > 0 && seen.passes[0].bytes_wrong == 0);
+    assert!(seen.passes[1..].iter().all(|pass| pass.bytes_checked + pass.bytes_unknown == 0), "{:?}", seen.passes);
 }
 
 /// Two reads to the same memory, of which the second reports all bytes and delivers nothing: data of the first must not be accepted for

@@ -24,12 +24,14 @@ use crate::frame::run::interference::{CpuObservation, HostCpus};
 use crate::frame::run::{error_agreement, path_check};
 use crate::frame::system::memory::{process_io, process_io_since, ProcessIo};
 use crate::frame::units::count;
+use crate::replay::config::Pace;
 use crate::replay::plan::collective_counts::collective_limits;
 use crate::replay::plan::landing::LandingAllocator;
 use crate::replay::plan::ledger::LedgerKey;
 use crate::replay::plan::TallyPair;
 use crate::replay::records::{
-    ClassRecord, ProcessRecord, ProfileRepetition, RepetitionStatus, ReplayCorruption, ResultDifference,
+    repetition_name, ClassRecord, ProcessRecord, ProfileRepetition, RepetitionStatus, ReplayCorruption,
+    ResultDifference,
 };
 
 #[derive(Clone, Copy)]
@@ -61,7 +63,10 @@ pub(super) struct RepetitionJob<'a> {
     pub comm: &'a Comm,
     pub cpus: &'a HostCpus,
     pub backend: ReplayBackend<'a>,
+    /// 0: the verification repetition.
     pub number: u64,
+    /// Data is compared.
+    pub verifies: bool,
     pub fs_type: &'a str,
     pub span: Duration,
     pub options: DriverOptions,
@@ -129,7 +134,7 @@ impl RepetitionJob<'_> {
         watch.resume(self.cpus);
         self.comm.barrier()?;
         let io = process_io();
-        player.deadlines = Deadlines::new(self.context.config.pace, self.context.config.scale, now_ns());
+        player.deadlines = Deadlines::new(self.pace(), self.context.config.scale, now_ns());
         player.run(first)?;
         drop(standing);
         around.io = process_io_since(io);
@@ -139,8 +144,17 @@ impl RepetitionJob<'_> {
         self.finish_program(player, outcome, begin)
     }
 
+    /// Pauses are for times, which do not count where data is compared.
+    fn pace(&self) -> Pace {
+        if self.verifies {
+            Pace::Fast
+        } else {
+            self.context.config.pace
+        }
+    }
+
     fn error_context(&self) -> String {
-        format!("{}, repetition {}", self.backend.name, self.number)
+        repetition_name(self.backend.name, self.number)
     }
 
     /// Prepares everything up to the first call; an error of one rank is returned on all. Collective.
@@ -192,8 +206,7 @@ impl RepetitionJob<'_> {
             sources: bench.sources,
             order,
             activity: notes,
-            words: bench.sources.rank_words(rank),
-            deadlines: Deadlines::new(bench.config.pace, bench.config.scale, 0),
+            deadlines: Deadlines::new(self.pace(), bench.config.scale, 0),
             checker,
             interrupt: bench.interrupt,
             details,
@@ -262,7 +275,8 @@ impl RepetitionJob<'_> {
             rank: self.comm.rank() as u32,
             refusal: self.backend.refusal,
             landing: LandingAllocator::new(bench.cold_bytes),
-            verifies: bench.config.verify && self.backend.stores,
+            verifies: self.verifies,
+            pace: self.pace(),
             stores: self.backend.stores,
             aligns_to_pages: self.backend.refusal.by_offsets
                 && bench.config.direct.of(self.backend.name) != DirectPolicy::Off,

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::call_location::{CallLocation, LocationTracker};
 use super::write_source::WriteSources;
-use crate::replay::plan::cache_hot::{HotBuffers, ReuseTracker};
 use crate::replay::plan::collective_counts::{CollectiveCounter, CollectiveCounts, OpeningId};
 use crate::replay::plan::file_extents::FileExtents;
 use crate::replay::plan::landing::{page_misalignment, LandingAllocator, ALIGN_BYTES};
@@ -52,7 +51,7 @@ pub struct ScanTotals {
     pub above_bytes: u64,
     /// Size of the landing area.
     pub landing_bytes: u64,
-    /// Size of the memory images or reused buffers, in both areas.
+    /// Size of the memory images, in both areas.
     pub placed_bytes: u64,
     /// Bytes written from memory outside of them.
     pub strewn_bytes: u64,
@@ -85,10 +84,8 @@ pub struct RankScan {
     pub calls_awaited_by_others: Vec<(u64, u32)>,
     /// Number of calls of this rank that are replayed.
     pub replayed_lines: u64,
-    /// Reused buffers, if data is compared.
-    pub hot_buffers: HotBuffers,
-    /// Memory images, if not.
-    pub images: Option<MemoryImages>,
+    /// Memory of the timed repetitions.
+    pub images: MemoryImages,
     /// By backend: begin of the first write of this rank that is omitted or discarded; `u64::MAX` if none.
     pub first_omitted_write_ns: Vec<u64>,
     /// By backend: digest of the order of synchronizing calls.
@@ -110,26 +107,23 @@ impl ScanTotals {
 }
 
 impl RankScan {
-    /// Begin of the images or reused buffers in the source, after this number of bytes, and total size of the source.
+    /// Begin of the image in the source, after this number of bytes, and total size of the source.
     #[must_use]
     pub fn source_bytes(&self, words_bytes: u64) -> [u64; 2] {
         let begin = words_bytes.next_multiple_of(ALIGN_BYTES);
-        [begin, begin + self.placed_bytes(Direction::Write)]
+        [begin, begin + self.images.bytes(Direction::Write)]
     }
 
     /// The same for the landing area.
     #[must_use]
     pub fn landing_bytes(&self) -> [u64; 2] {
         let begin = self.totals.landing_bytes.next_multiple_of(ALIGN_BYTES);
-        [begin, begin + self.placed_bytes(Direction::Read)]
-    }
-
-    fn placed_bytes(&self, direction: Direction) -> u64 {
-        self.hot_buffers.bytes(direction) + self.images.as_ref().map_or(0, |images| images.bytes(direction))
+        [begin, begin + self.images.bytes(Direction::Read)]
     }
 }
 
-/// Scans the calls of `rank` up to the `limits` of each opening, for this amount of cache-cold memory, with or without comparison.
+/// Scans the calls of `rank` up to the `limits` of each opening, for this amount of cache-cold memory; `verifies`: a repetition compares
+/// data.
 ///
 /// # Errors
 /// An error in the profile, in words, with line and next step.
@@ -139,11 +133,11 @@ pub fn scan_rank(
     (layouts, relocation): (&TypeLayouts, &MemoryRelocation),
     refusals: &[ReplaySupport],
     limits: &[(OpeningId, u64)],
-    (cold_bytes, compares): (u64, bool),
+    (cold_bytes, verifies): (u64, bool),
 ) -> Result<RankScan, String> {
     let limits: HashMap<OpeningId, u64> = limits.iter().copied().collect();
     let (head, calls) = read_rank(profile, rank).map_err(|e| e.to_string())?;
-    let mut scanner = ProfileScanner::new(rank, (&head, layouts), refusals, (cold_bytes, compares));
+    let mut scanner = ProfileScanner::new(rank, (&head, layouts), refusals, (cold_bytes, verifies));
     scanner.max_bytes = i64::MAX.unsigned_abs() / (head.processes.len() as u64).max(1);
     scanner.is_complete =
         head.processes.get(rank as usize).is_some_and(|process| process.end == RecordingStatus::Complete);
@@ -189,13 +183,12 @@ struct ProfileScanner<'a> {
     openings: HashMap<u32, u64>,
     omissions: Vec<OmissionsByFunction>,
     collectives: CollectiveCounter,
-    landing: LandingAllocator,
+    /// Reads of timed repetitions outside the images, and those of a repetition that compares data.
+    landing: LandingScan,
+    verified_landing: Option<LandingScan>,
     cold_bytes: u64,
-    /// Memory of writes and of reads, for replays without comparison.
-    segments: Option<[SegmentSet; 2]>,
-    reuse: ReuseTracker,
-    pending: HashMap<u64, u64>,
-    split: HashMap<u32, u64>,
+    /// Memory of writes and of reads, for timed repetitions.
+    segments: [SegmentSet; 2],
     threads: HashSet<u32>,
     seen_waits: HashSet<CallId>,
     file_of_handle: HashMap<u32, u32>,
@@ -212,7 +205,7 @@ impl<'a> ProfileScanner<'a> {
         rank: u32,
         (head, layouts): (&'a ProfileHead, &'a TypeLayouts),
         refusals: &[ReplaySupport],
-        (cold_bytes, compares): (u64, bool),
+        (cold_bytes, verifies): (u64, bool),
     ) -> Self {
         let steps = |refusal: &ReplaySupport| {
             (CollectiveStepTracker::new(&head.comms, refusal.by_offsets), StepDigest::default())
@@ -229,12 +222,10 @@ impl<'a> ProfileScanner<'a> {
             openings: HashMap::new(),
             omissions: vec![OmissionsByFunction::default(); refusals.len()],
             collectives: CollectiveCounter::default(),
-            landing: LandingAllocator::new(cold_bytes),
+            landing: LandingScan::new(cold_bytes),
+            verified_landing: verifies.then(|| LandingScan::new(cold_bytes)),
             cold_bytes,
-            segments: (!compares).then(Default::default),
-            reuse: ReuseTracker::default(),
-            pending: HashMap::new(),
-            split: HashMap::new(),
+            segments: Default::default(),
             threads: HashSet::new(),
             seen_waits: HashSet::new(),
             file_of_handle: HashMap::new(),
@@ -366,9 +357,7 @@ impl<'a> ProfileScanner<'a> {
             self.directions.insert(request, direction);
         }
         if form == AccessForm::End {
-            if let Some(at) = call.handle.and_then(|handle| self.split.remove(&handle)) {
-                self.landing.release(at);
-            }
+            self.landings().for_each(|landing| landing.end_split(call));
             return Ok(());
         }
         if call.error.is_none() && call.count.is_some_and(|count| count < 0) {
@@ -381,23 +370,18 @@ impl<'a> ProfileScanner<'a> {
         let bytes = below.checked_add(above);
         let far = "the size of its memory overflows; correct its count or type";
         let begin = memory_begin(call, span);
-        let placed = match (&mut self.segments, begin, bytes) {
-            (Some([writes, reads]), Some(begin), Some(bytes)) => {
-                let stretches = if direction == Direction::Write { writes } else { reads };
-                stretches.add_access(begin, bytes).ok_or(far)?;
+        let placed = match (begin, bytes) {
+            (Some(begin), Some(bytes)) => {
+                let [writes, reads] = &mut self.segments;
+                let segments = if direction == Direction::Write { writes } else { reads };
+                segments.add_access(begin, bytes).ok_or(far)?;
                 true
             }
             _ => false,
         };
-        if self.segments.is_none()
-            && self.reuse.record_access(call.buffer, requested_bytes(self.layouts, call))
-            && form == AccessForm::Blocking
-        {
-            self.scan.hot_buffers.reserve(direction, call.buffer, span);
-        }
         if direction == Direction::Write {
             let sums = &mut self.scan.totals;
-            if !placed {
+            if !placed || self.verified_landing.is_some() {
                 // The bytes of a nonblocking call are known only at its end.
                 sums.strewn_bytes = sums.strewn_bytes.saturating_add(requested_bytes(self.layouts, call));
             }
@@ -405,19 +389,18 @@ impl<'a> ProfileScanner<'a> {
             sums.above_bytes = sums.above_bytes.max(above);
             return Ok(());
         }
-        let holds = form != AccessForm::Blocking;
-        if placed && !holds {
-            return Ok(());
-        }
-        let place = bytes
-            .and_then(|bytes| self.landing.allocate(begin.map_or(0, page_misalignment), bytes, holds))
-            .ok_or(far)?;
-        if let Some(request) = call.request {
-            self.pending.insert(request, place.at);
-        } else if form == AccessForm::Begin {
-            self.split.extend(call.handle.map(|handle| (handle, place.at)));
+        let bytes = bytes.ok_or(far)?;
+        let misaligned = begin.map_or(0, page_misalignment);
+        let is_timed_in_landing = !placed || form != AccessForm::Blocking;
+        let timed = Some(&mut self.landing).filter(|_| is_timed_in_landing);
+        for landing in timed.into_iter().chain(&mut self.verified_landing) {
+            landing.allocate(call, form, misaligned, bytes).ok_or(far)?;
         }
         Ok(())
+    }
+
+    fn landings(&mut self) -> impl Iterator<Item = &mut LandingScan> {
+        [&mut self.landing].into_iter().chain(&mut self.verified_landing)
     }
 
     fn add_bytes(&mut self, direction: Direction, bytes: u64) -> Result<(), String> {
@@ -432,9 +415,7 @@ impl<'a> ProfileScanner<'a> {
 
     fn complete_requests(&mut self, call: &Call) -> Result<(), String> {
         for completion in &call.completions {
-            if let Some(at) = self.pending.remove(&completion.request) {
-                self.landing.release(at);
-            }
+            self.landings().for_each(|landing| landing.complete(completion.request));
             if let Some(direction) = self.directions.remove(&completion.request) {
                 self.add_bytes(direction, completion.bytes.unwrap_or(0))?;
             }
@@ -443,20 +424,53 @@ impl<'a> ProfileScanner<'a> {
     }
 
     fn finish(mut self) -> RankScan {
+        let landing_bytes = self.landings().map(|landing| landing.allocator.high_water_bytes()).max().unwrap_or(0);
         let sums = &mut self.scan.totals;
         sums.threads = self.threads.len() as u64;
-        sums.landing_bytes = self.landing.high_water_bytes();
+        sums.landing_bytes = landing_bytes;
         sums.omissions = self.omissions.into_iter().map(OmissionsByFunction::into_list).collect();
         sums.meetings = self.collectives.finish();
         sums.gaps.retain(|_, gaps| !gaps.is_empty());
         self.scan.digests = self.matching.iter().map(|(_, digest)| digest.finish()).collect();
         let cold_bytes = self.cold_bytes;
-        self.scan.images = self
-            .segments
-            .map(|[writes, reads]| MemoryImages { writes: writes.image(cold_bytes), reads: reads.image(cold_bytes) });
+        let [writes, reads] = self.segments;
+        self.scan.images = MemoryImages { writes: writes.image(cold_bytes), reads: reads.image(cold_bytes) };
         self.scan.totals.placed_bytes =
-            self.scan.placed_bytes(Direction::Write) + self.scan.placed_bytes(Direction::Read);
+            self.scan.images.bytes(Direction::Write) + self.scan.images.bytes(Direction::Read);
         self.scan
+    }
+}
+
+/// Memory of reads, as the run will allocate it.
+struct LandingScan {
+    allocator: LandingAllocator,
+    pending: HashMap<u64, u64>,
+    split: HashMap<u32, u64>,
+}
+
+impl LandingScan {
+    fn new(cycle_bytes: u64) -> Self {
+        Self { allocator: LandingAllocator::new(cycle_bytes), pending: HashMap::new(), split: HashMap::new() }
+    }
+
+    /// None on overflow.
+    fn allocate(&mut self, call: &Call, form: AccessForm, misaligned: u64, bytes: u64) -> Option<()> {
+        let slot = self.allocator.allocate(misaligned, bytes, form != AccessForm::Blocking)?;
+        if let Some(request) = call.request {
+            self.pending.insert(request, slot.at);
+        } else if form == AccessForm::Begin {
+            self.split.extend(call.handle.map(|handle| (handle, slot.at)));
+        }
+        Some(())
+    }
+
+    fn end_split(&mut self, call: &Call) {
+        let ended = call.handle.and_then(|handle| self.split.remove(&handle));
+        ended.into_iter().for_each(|at| self.allocator.release(at));
+    }
+
+    fn complete(&mut self, request: u64) {
+        self.pending.remove(&request).into_iter().for_each(|at| self.allocator.release(at));
     }
 }
 

@@ -245,10 +245,10 @@ fn diagnose(expected: &[u8], found: &[u8]) -> String {
     let some = found.len().min(8);
     if found[..some].iter().all(|byte| *byte == POISON_BYTE) {
         "never delivered: the memory is unchanged by the read".to_owned()
-    } else if found[..some].iter().all(|byte| *byte == 0) {
-        "hole (zeros)".to_owned()
     } else if (expected[0] ^ found[0]).count_ones() == 1 && expected[1..some] == found[1..some] {
         "one bit flipped".to_owned()
+    } else if found[..some].iter().all(|byte| *byte == 0) {
+        "hole (zeros)".to_owned()
     } else {
         "other data: of another call or another offset".to_owned()
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::frame::values::NULL_BACKEND;
 use crate::replay::plan::{CallClass, CallTally, TallyPair};
-use crate::replay::records::{RepetitionStatus, ReplayResult};
+use crate::replay::records::ReplayResult;
 
 /// Level of a line of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub enum CallSubset {
     All,
 }
 
-/// One line: mean over the complete repetitions of a backend.
+/// One line: medians over the complete timed repetitions of a backend.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LevelComparison {
     /// Backend name.
@@ -50,17 +50,17 @@ pub struct LevelComparison {
     pub rank: Option<u64>,
     /// Subset of the calls.
     pub part: CallSubset,
-    /// Number of repetitions averaged.
+    /// Number of repetitions.
     pub repetitions: u64,
     /// Calls.
     pub calls: u64,
     /// Bytes recorded.
     pub recorded_bytes: u64,
-    /// Bytes replayed, mean.
+    /// Bytes replayed.
     pub replayed_bytes: f64,
     /// Time recorded, summed over the processes; 0 for a workload written by hand.
     pub recorded_seconds: f64,
-    /// Time replayed, summed over the processes, mean.
+    /// Time replayed, summed over the processes.
     pub replayed_seconds: f64,
     /// Bandwidth per process recorded; None: no bytes, no time, or a workload written by hand.
     pub recorded_bytes_per_second: Option<f64>,
@@ -82,7 +82,7 @@ pub(super) fn all_levels(result: &ReplayResult) -> Vec<LevelComparison> {
 
 fn backend_levels(result: &ReplayResult, backend: &str) -> Vec<LevelComparison> {
     // Sums of interrupted repetitions would be compared with complete ones; they are in the records.
-    let complete = result.repetitions.iter().filter(|p| p.backend == backend && p.ended == RepetitionStatus::Complete);
+    let complete = result.repetitions.iter().filter(|p| p.backend == backend && p.is_timed_complete());
     let numbers: BTreeSet<u64> = complete.map(|p| p.repetition).collect();
     let mut lines: BTreeMap<LevelKey, BTreeMap<u64, TallyPair>> = BTreeMap::new();
     let mut add = |key: LevelKey, number: u64, both: &TallyPair| {
@@ -120,16 +120,14 @@ fn subsets_of(class: CallClass) -> impl Iterator<Item = CallSubset> {
 }
 
 fn compare_level(backend: &str, key: LevelKey, by_repetition: &BTreeMap<u64, TallyPair>) -> LevelComparison {
-    let mut sum = TallyPair::default();
-    by_repetition.values().for_each(|both| sum.add(both));
-    let count = by_repetition.len().max(1) as f64;
     let rate = |t: &CallTally| (t.bytes > 0 && t.seconds > 0.0).then(|| t.bytes as f64 / t.seconds);
-    let [recorded_rate, replayed_rate] = [rate(&sum.recorded), rate(&sum.replayed)];
+    let all = |value: &dyn Fn(&TallyPair) -> Option<f64>| median(by_repetition.values().filter_map(value).collect());
+    let number = |value: &dyn Fn(&TallyPair) -> f64| all(&|both| Some(value(both))).unwrap_or(0.0);
     let ratios: Vec<f64> = by_repetition.values().filter_map(speed_ratio).collect();
     let ends = || ratios.iter().fold([f64::INFINITY, 0.0_f64], |[low, high], r| [low.min(*r), high.max(*r)]);
     // The null backend has a time, but no comparable bandwidth.
     let moves = backend != NULL_BACKEND;
-    let ratio = speed_ratio(&sum).filter(|_| moves);
+    let ratio = median(ratios.clone()).filter(|_| moves);
     let (level, file, class, rank, part) = key;
     LevelComparison {
         backend: backend.to_owned(),
@@ -139,16 +137,26 @@ fn compare_level(backend: &str, key: LevelKey, by_repetition: &BTreeMap<u64, Tal
         rank,
         part,
         repetitions: by_repetition.len() as u64,
-        calls: (sum.replayed.calls as f64 / count).round() as u64,
-        recorded_bytes: (sum.recorded.bytes as f64 / count).round() as u64,
-        replayed_bytes: sum.replayed.bytes as f64 / count,
-        recorded_seconds: sum.recorded.seconds / count,
-        replayed_seconds: sum.replayed.seconds / count,
-        recorded_bytes_per_second: recorded_rate,
-        replayed_bytes_per_second: replayed_rate.filter(|_| moves),
+        calls: number(&|both| both.replayed.calls as f64).round() as u64,
+        recorded_bytes: number(&|both| both.recorded.bytes as f64).round() as u64,
+        replayed_bytes: number(&|both| both.replayed.bytes as f64),
+        recorded_seconds: number(&|both| both.recorded.seconds),
+        replayed_seconds: number(&|both| both.replayed.seconds),
+        recorded_bytes_per_second: all(&|both| rate(&both.recorded)),
+        replayed_bytes_per_second: all(&|both| rate(&both.replayed)).filter(|_| moves),
         ratio,
         deviation: ratio.map(|r| r - 1.0),
         ratio_range: (moves && ratios.len() > 1).then(ends),
+    }
+}
+
+/// None without values.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() % 2 {
+        1 => values.get(middle).copied(),
+        _ => Some((values.get(middle.checked_sub(1)?)? + values.get(middle)?) / 2.0),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::frame::records::Warning;
 use crate::frame::values::{interference, NULL_BACKEND};
 use crate::replay::config::Pace;
 use crate::replay::plan::CallClass;
-use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayResult};
+use crate::replay::records::{ProfileRepetition, ReplayResult};
 
 /// Minimum factors of a finding: against the recorded run, between backends, between processes.
 const MIN_FACTOR: f64 = 1.25;
@@ -22,10 +22,6 @@ const MIN_COST_SHARE: f64 = 0.2;
 /// Minimum number of processes for a finding about one of them.
 const MIN_PROCESSES: usize = 3;
 const MAX_FINDINGS: usize = 3;
-/// Minimum size of accesses for which comparing data changes the content of CPU caches noticeably (docs/replay.md, Contents), and the
-/// maximum factor of that.
-const MIN_COMPARED_BYTES: u64 = 128 << 10;
-const MAX_COMPARED_FACTOR: f64 = 2.0;
 /// The program had pauses if its calls took less than this share of its time.
 const MAX_PAUSED_FRACTION: f64 = 0.5;
 
@@ -40,8 +36,6 @@ pub enum DeviationCause {
     Direct,
     /// Interference, as a share of the CPU time.
     Interference(f64),
-    /// Data is compared between the calls, which changes the content of CPU caches.
-    DataComparison,
     /// The replay omits the pauses of the program, in which storage could write back.
     NoPauses,
 }
@@ -180,7 +174,7 @@ fn class_findings(result: &ReplayResult, derived: &ReplayDerived, times: &Backen
         let agree = line.ratio_range.is_none_or(|[low, high]| (low > 1.0) == (high > 1.0));
         let is_reported = agree && (factor >= MIN_FACTOR || factor <= 1.0 / MIN_FACTOR) && times.is_significant(about);
         is_reported.then(|| {
-            let cause = deviation_cause(result, derived, times, *class, line, factor);
+            let cause = deviation_cause(result, derived, times, *class, factor);
             times.finding(DeviationKind::Class { class: *class, cause }, factor, line.replayed_seconds, about)
         })
     };
@@ -193,14 +187,10 @@ fn deviation_cause(
     derived: &ReplayDerived,
     times: &BackendLevels<'_>,
     class: CallClass,
-    line: &LevelComparison,
     factor: f64,
 ) -> Option<DeviationCause> {
-    let own: Vec<&ProfileRepetition> = result
-        .repetitions
-        .iter()
-        .filter(|p| p.backend == times.backend && p.ended == RepetitionStatus::Complete)
-        .collect();
+    let own: Vec<&ProfileRepetition> =
+        result.repetitions.iter().filter(|p| p.backend == times.backend && p.is_timed_complete()).collect();
     let of_class = |function: &str| Function::from_name(function).is_some_and(|(f, _)| CallClass::of(f) == class);
     let differences = own.iter().flat_map(|p| &p.differences).filter(|d| of_class(&d.function));
     let others = differences.map(|d| d.calls).fold(0, u64::saturating_add);
@@ -222,12 +212,6 @@ fn deviation_cause(
     let others = shares.map_or(0.0, interference::InterferenceShares::largest);
     if factor < 1.0 && others > interference::INTERFERENCE_THRESHOLD {
         return Some(DeviationCause::Interference(others));
-    }
-    let mean_bytes = line.recorded_bytes / line.calls.max(1);
-    let is_felt = factor.max(1.0 / factor) < MAX_COMPARED_FACTOR
-        && (class == CallClass::Write && factor > 1.0 || class == CallClass::Read && factor < 1.0);
-    if result.config.verify && mean_bytes >= MIN_COMPARED_BYTES && is_felt {
-        return Some(DeviationCause::DataComparison);
     }
     let profile = &result.setup.profile;
     let had_pauses = times.recorded_seconds < MAX_PAUSED_FRACTION * profile.span_seconds * profile.processes as f64;

@@ -2,7 +2,7 @@ use super::fixture::{difference, run};
 use super::*;
 use crate::frame::records::RunOutcome;
 use crate::replay::plan::CallClass;
-use crate::replay::records::{ProfileRepetition, RepetitionStatus};
+use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayResult, VERIFICATION};
 
 fn line(derived: &ReplayDerived, wanted: impl Fn(&&LevelComparison) -> bool) -> LevelComparison {
     derived.levels.iter().find(wanted).unwrap().clone()
@@ -51,7 +51,27 @@ fn levels_add_up() {
 }
 
 #[test]
-fn repetitions_are_averaged_and_incomplete_ones_do_not_count() {
+fn values_are_medians_of_the_timed_repetitions() {
+    let whole = |result: &ReplayResult| {
+        line(&derive(result), |l| l.level == LevelKind::Run && l.part == CallSubset::All).ratio.unwrap()
+    };
+    let mut result = run(&["mpiio"], 3);
+    let mut slow = |number: u64, factor: f64| {
+        let of = result.classes.iter_mut().filter(|class| class.repetition == number);
+        of.for_each(|class| class.both.replayed.seconds *= factor);
+    };
+    slow(3, 100.0);
+    assert!((whole(&result) - 1.125).abs() < 1e-12, "{}: one slow repetition changes the range", whole(&result));
+    for class in result.classes.iter_mut().filter(|class| class.repetition == 2) {
+        class.repetition = VERIFICATION;
+    }
+    result.repetitions[1].repetition = VERIFICATION;
+    let expected = (1.25 + 1.0 / 100.0) / 2.0;
+    assert!((whole(&result) - expected).abs() < 1e-12, "{}: the verification does not count", whole(&result));
+}
+
+#[test]
+fn repetitions_are_summarized_and_incomplete_ones_do_not_count() {
     let mut result = run(&["mpiio"], 3);
     result.repetitions[2].ended = RepetitionStatus::Interrupted;
     let derived = derive(&result);

@@ -25,7 +25,7 @@ pub enum Fidelity {
 pub struct FidelityVerdict {
     /// The verdict.
     pub verdict: Fidelity,
-    /// Planned repetitions.
+    /// Planned repetitions, with those that verify data.
     pub repetitions: u64,
     /// Complete ones.
     pub repetitions_complete: u64,
@@ -53,9 +53,14 @@ pub(super) fn fidelity_verdict(result: &ReplayResult) -> FidelityVerdict {
     let bytes_checked = sum(|p| p.bytes_checked);
     let bytes_read = bytes_checked.saturating_add(sum(|p| p.bytes_unknown));
     let left_out = result.setup.omissions.iter().flat_map(|l| &l.omitted).map(|l| l.calls).fold(0, u64::saturating_add);
+    let verifications = records.iter().filter(|p| !p.is_timed()).count() as u64;
     let mut found = FidelityVerdict {
         verdict: Fidelity::NotComplete,
-        repetitions: result.config.repeat.saturating_mul(result.config.backends.len() as u64),
+        repetitions: result
+            .config
+            .repeat
+            .saturating_mul(result.config.backends.len() as u64)
+            .saturating_add(verifications),
         repetitions_complete: records.iter().filter(|p| p.ended == RepetitionStatus::Complete).count() as u64,
         repetitions_not_run: records.iter().filter(|p| matches!(p.ended, RepetitionStatus::NotRun(_))).count() as u64,
         calls: sum(|p| p.calls),

@@ -14,7 +14,7 @@ use crate::frame::values::warning::{self, machine_warnings, memory_ballooning};
 use crate::frame::values::NULL_BACKEND;
 use crate::frame::words::{clause, percent};
 use crate::replay::config::Pace;
-use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayResult};
+use crate::replay::records::{repetition_name, ProfileRepetition, RepetitionStatus, ReplayResult};
 
 const MIN_LATE_SECONDS: f64 = 1e-3;
 
@@ -55,10 +55,8 @@ pub(super) fn warnings(result: &ReplayResult, verdict: &FidelityVerdict) -> Vec<
     if result.config.bind != BindPolicy::None {
         found.extend(shared_host_warning(&result.setup.machine));
     }
-    let watched = result
-        .repetitions
-        .iter()
-        .map(|p| (format!("{}, repetition {}", p.backend, p.repetition), p.interference.as_ref()));
+    let timed = result.repetitions.iter().filter(|p| p.is_timed());
+    let watched = timed.map(|p| (repetition_name(&p.backend, p.repetition), p.interference.as_ref()));
     found.extend(interference::interference_warning("repetition", watched));
     warning::merge_warnings(&result.warnings, found, KINDS)
 }
@@ -142,7 +140,7 @@ fn cache_differs(result: &ReplayResult, backend: &str, own: &[&ProfileRepetition
     let profile = &result.setup.profile;
     let share = |storage: u64, read: u64| (read > 0).then(|| (storage as f64 / read as f64).min(1.0));
     let recorded_share = share(storage_reads::recorded(result).ok()?, profile.read_bytes)?;
-    let complete = || own.iter().filter(|p| p.ended == RepetitionStatus::Complete);
+    let complete = || own.iter().filter(|p| p.is_timed_complete());
     let fetched =
         complete().try_fold(0, |sum: u64, p| Some(sum.saturating_add(storage_reads::replayed(result, p).ok()?)))?;
     let replayed_share = share(fetched, profile.read_bytes.saturating_mul(complete().count() as u64))?;

@@ -209,11 +209,6 @@ impl ReplayProgram for MpiProgram {
         self.executor.requests.memory_ref().source()
     }
 
-    fn source_range(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
-        let refused = |text| BackendError::new("replay", "", FailureCause::Unsupported, text);
-        self.executor.requests.memory().source_range(range).map_err(refused)
-    }
-
     fn finish(self: Box<Self>) -> Result<()> {
         let mut machine = self.executor;
         let (pending, error) = machine.requests.complete_all();
