@@ -359,6 +359,13 @@ impl FileContents {
     }
 }
 
+/// Origin of bytes in a file of which nothing is known.
+pub(super) fn unknown_origin(bytes: u64) -> Vec<OriginRange> {
+    let mut list = Vec::new();
+    push_origin(&mut list, bytes, DataOrigin::Unknown);
+    list
+}
+
 /// Appends bytes to a list of origins; joins contiguous ones.
 fn push_origin(list: &mut Vec<OriginRange>, bytes: u64, content: DataOrigin) {
     if bytes == 0 {

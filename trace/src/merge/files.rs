@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use super::contents::{FileContents, WriteCall, UNKNOWN_END_NS};
 use super::file_size::FileSize;
 use super::history::{AccessHistory, EndedAccess};
+use super::rank::WholeFileEnd;
+use super::shared_pointer::SharedPointerCalls;
+use super::size_calls::SizeCalls;
 use crate::access::ResolvedAccess;
 use crate::call::{Call, OriginRange};
 use crate::function::{Direction, Function};
@@ -39,6 +42,9 @@ pub(super) struct SweepFile {
     whole_file_calls: HashMap<u32, WholeFileCall>,
     /// Accesses to unknown positions, the latest of each rank.
     unplaced_accesses: HashMap<u32, EndedAccess>,
+    pub(super) size_calls: SizeCalls,
+    pub(super) shared_pointer: SharedPointerCalls,
+    initial_bytes: i64,
     pub(super) open_count: u64,
     pub(super) size: FileSize,
     limits: TrackingLimits,
@@ -73,6 +79,9 @@ impl SweepFile {
             contents: FileContents::new(base_bytes, limits.written_ranges),
             whole_file_calls: HashMap::new(),
             unplaced_accesses: HashMap::new(),
+            size_calls: SizeCalls::default(),
+            shared_pointer: SharedPointerCalls::default(),
+            initial_bytes: base_bytes.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)),
             open_count: 0,
             size: FileSize::new(base_bytes),
             limits,
@@ -90,6 +99,25 @@ impl SweepFile {
         self.history.visit_conflicts(extents.iter().copied(), writes, &mut visit);
         self.unplaced_accesses.values().filter(|touch| writes || touch.writes).for_each(|touch| visit(*touch));
         self.visit_whole_file_calls(is_member, visit);
+    }
+
+    /// Reports the calls that an access depends on because of the size of the file. A read also depends on writes beyond it, if it found a
+    /// hole instead of the end of the file.
+    pub(super) fn visit_size_calls(
+        &self,
+        access: &ResolvedAccess,
+        layouts: &TypeLayouts,
+        extents: &[ByteRange],
+        visit: impl FnMut(EndedAccess),
+    ) {
+        if access.direction == Direction::Write {
+            return self.size_calls.visit_observations(end_of(extents), visit);
+        }
+        let is_short = access.bytes < access.requested_bytes;
+        let end = if is_short { end_of_moved(access, layouts) } else { end_of(extents) };
+        if access.bytes > 0 && end > self.initial_bytes && !self.history.is_written(end - 1) {
+            self.size_calls.visit_extensions(visit);
+        }
     }
 
     /// Reports calls of other ranks that concerned the whole file.
@@ -110,9 +138,11 @@ impl SweepFile {
         }
     }
 
-    /// Records the end of a call that concerned the file as a whole. `alone` if no other rank takes part in it.
-    pub(super) fn record_whole_file_call(&mut self, rank: u32, begin_ns: u64, comm: Option<u32>, alone: bool) {
-        self.whole_file_calls.insert(rank, WholeFileCall { begin_ns, comm, is_independent: alone });
+    /// Ends a call that concerned the file as a whole.
+    pub(super) fn end_whole_file_call(&mut self, rank: u32, begin_ns: u64, whole: WholeFileEnd) {
+        let WholeFileEnd { comm, is_independent, closes, .. } = whole;
+        self.whole_file_calls.insert(rank, WholeFileCall { begin_ns, comm, is_independent });
+        self.open_count = self.open_count.saturating_sub(u64::from(closes));
     }
 
     /// Begins a write that ends at `writer.until_ns`.
@@ -156,10 +186,14 @@ impl SweepFile {
         let writes = access.direction == Direction::Write;
         list_ranges(access, layouts, if writes { access.bytes } else { ordering_bytes(access, layouts) }, extents);
         self.history.insert(extents.iter().copied(), EndedAccess { rank, writes, begin_ns: times.call_ns });
-        if writes && access.bytes > 0 {
-            self.size.extend(access.hull(layouts).end);
-        }
-        if !writes {
+        if writes {
+            let end = end_of(extents);
+            self.size.extend(end);
+            self.size_calls.record_write(end, rank, times.call_ns);
+        } else {
+            if access.bytes < access.requested_bytes {
+                self.size_calls.record_observation(end_of_moved(access, layouts), rank, times.call_ns);
+            }
             list_ranges(access, layouts, access.bytes, extents);
             return self.contents.origins(extents.iter().copied(), times.begin_ns, access.bytes);
         }
@@ -214,7 +248,11 @@ impl SweepFile {
         let writer = WriteCall { rank, begin_ns: call.begin_ns, until_ns: call.end_ns };
         self.size.apply(call, self.open_count == 0);
         match call.function {
-            Function::SetSize => self.contents.set_size(call.offset.unwrap_or(0).max(0), writer),
+            Function::SetSize => {
+                let bytes = call.offset.unwrap_or(0).max(0);
+                self.contents.set_size(bytes, writer);
+                self.size_calls.truncate(bytes);
+            }
             Function::Preallocate => self.contents.preallocate(call.offset.unwrap_or(0), writer),
             Function::Delete if self.open_count == 0 => {
                 self.contents = FileContents::new(Some(0), self.limits.written_ranges)
@@ -224,6 +262,8 @@ impl SweepFile {
             Function::Open if self.open_count == 0 && call.number == Some(-1) => {
                 // No rank had it open, and it did not exist.
                 self.contents = FileContents::new(Some(0), self.limits.written_ranges);
+                self.size_calls.truncate(0);
+                self.initial_bytes = 0;
             }
             _ => {}
         }
@@ -234,6 +274,20 @@ impl SweepFile {
         self.size.forget();
         self.contents.unplaced_writes += 1;
     }
+}
+
+fn range_end(extent: &ByteRange) -> i64 {
+    extent.at.saturating_add_unsigned(extent.bytes)
+}
+
+/// Offset after the last byte of the ranges.
+fn end_of(extents: &[ByteRange]) -> i64 {
+    extents.iter().map(range_end).max().unwrap_or(0)
+}
+
+/// Offset after the last byte that a short read moved.
+fn end_of_moved(access: &ResolvedAccess, layouts: &TypeLayouts) -> i64 {
+    access.file_ranges(layouts).map(|extent| range_end(&extent)).max().unwrap_or(0)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -252,4 +306,18 @@ pub(super) fn write_end_ns(call: &Call, is_blocking: bool) -> u64 {
     } else {
         UNKNOWN_END_NS
     }
+}
+
+/// True for calls that concern the whole file: its name, its size, or all of its data.
+pub(super) fn is_about_whole_file(function: Function) -> bool {
+    matches!(
+        function,
+        Function::Open
+            | Function::Close
+            | Function::Delete
+            | Function::Sync
+            | Function::SetSize
+            | Function::Preallocate
+            | Function::GetSize
+    )
 }

@@ -145,6 +145,15 @@ impl AccessHistory {
         self.spilled.values().filter(|touch| writes || touch.writes).for_each(|touch| visit(*touch));
     }
 
+    /// True if an ended write covers this byte; false if that is unknown.
+    pub(super) fn is_written(&self, at: i64) -> bool {
+        if self.join_count > 0 {
+            return false;
+        }
+        let part = self.ranges.range(..=at).next_back().filter(|(_, part)| part.end > at);
+        part.is_some_and(|(_, part)| part.accesses.iter().any(|touch| touch.writes))
+    }
+
     /// Reports the latest access of each rank.
     pub(super) fn visit_latest(&self, mut visit: impl FnMut(EndedAccess)) {
         self.latest

@@ -9,6 +9,8 @@ mod file_size;
 mod files;
 mod history;
 mod rank;
+mod shared_pointer;
+mod size_calls;
 mod spool;
 mod sweep;
 pub(crate) mod workload;

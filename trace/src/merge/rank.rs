@@ -5,10 +5,10 @@ use std::io;
 
 use super::collectives::RankReadiness;
 use super::history::EndedAccess;
+use super::shared_pointer::PointerUse;
 use super::spool::Spool;
 use crate::access::{AccessTracker, CallEffect};
 use crate::call::{Call, Completion, OriginRange, PAGE_BYTES};
-use crate::function::Function;
 
 /// Maximum number of calls of a rank held until a read among them has ended; beyond it the read is written without its origin.
 pub(super) const MAX_HELD_CALLS: usize = 1 << 16;
@@ -197,6 +197,16 @@ impl<'a, S: CallSource> SweepRank<'a, S> {
     }
 }
 
+/// End of a call that concerned a file as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WholeFileEnd {
+    pub(super) file: u32,
+    pub(super) comm: Option<u32>,
+    /// No other rank takes part in it.
+    pub(super) is_independent: bool,
+    pub(super) closes: bool,
+}
+
 /// Effects of a call at its end.
 pub(super) struct CallEnd {
     pub(super) end_ns: u64,
@@ -204,7 +214,33 @@ pub(super) struct CallEnd {
     pub(super) index: usize,
     pub(super) begin_ns: u64,
     pub(super) accesses: Vec<(CallEffect, UnfinishedAccess)>,
-    pub(super) whole_file: Option<(u32, Option<u32>, Function)>,
+    pub(super) whole_file: Option<WholeFileEnd>,
+    /// File whose size the call found; 0 if the size is unknown.
+    pub(super) found_size: Option<(u32, i64)>,
+    /// File and communicator whose shared file pointer the call used.
+    pub(super) shared_pointer: Option<(u32, Option<u32>, PointerUse)>,
+}
+
+impl CallEnd {
+    pub(super) fn new(call: &Call, index: usize) -> Self {
+        Self {
+            end_ns: call.end_ns,
+            order: 0,
+            index,
+            begin_ns: call.begin_ns,
+            accesses: Vec::new(),
+            whole_file: None,
+            found_size: None,
+            shared_pointer: None,
+        }
+    }
+
+    pub(super) fn has_effect(&self) -> bool {
+        !self.accesses.is_empty()
+            || self.whole_file.is_some()
+            || self.found_size.is_some()
+            || self.shared_pointer.is_some()
+    }
 }
 
 impl PartialEq for CallEnd {

@@ -6,11 +6,14 @@ use std::collections::BinaryHeap;
 use std::io;
 
 use super::collectives::CollectiveTracker;
-use super::contents::WriteCall;
+use super::contents::{unknown_origin, WriteCall};
 use super::dictionary::CommonDictionary;
-use super::files::{list_ranges, ordering_bytes, write_end_ns, AccessTimes, SweepFile, TrackingLimits};
+use super::files::{
+    is_about_whole_file, list_ranges, ordering_bytes, write_end_ns, AccessTimes, SweepFile, TrackingLimits,
+};
 use super::history::EndedAccess;
-use super::rank::{CallEnd, CallSource, HeldCall, LatestCalls, OpenHandle, SweepRank, UnfinishedAccess};
+use super::rank::{CallEnd, CallSource, HeldCall, LatestCalls, OpenHandle, SweepRank, UnfinishedAccess, WholeFileEnd};
+use super::shared_pointer::PointerUse;
 use super::spool::Spool;
 use crate::access::{AccessTracker, CallEffect, ResolvedAccess};
 use crate::call::{Call, CallId, DataOrigin, OriginRange};
@@ -147,17 +150,18 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 }
             }
         }
-        let (end_ns, begin_ns) = (call.end_ns, call.begin_ns);
-        let mut ending = CallEnd { end_ns, order: 0, index, begin_ns, accesses: Vec::new(), whole_file: None };
+        let mut ending = CallEnd::new(&call, index);
+        let mut found = LatestCalls::default();
         let form = match call.function.role() {
             Role::Data { form, .. } => Some(form),
             _ => None,
         };
+        self.use_shared_pointer(&call, opened, &mut found, &mut ending);
         match (placed, form) {
-            (CallEffect::NoAccess, None) => self.manage_file(index, &mut call, opened, &mut ending),
+            (CallEffect::NoAccess, None) => self.manage_file(index, &call, opened, &mut found, &mut ending),
             (CallEffect::NoAccess, Some(_)) => {
                 if let Some((access, file)) = failed_write.and_then(|access| Some((access, access.file? as usize))) {
-                    let writer = WriteCall { rank: world, begin_ns, until_ns: end_ns };
+                    let writer = WriteCall { rank: world, begin_ns: call.begin_ns, until_ns: call.end_ns };
                     let file = self.files.get_mut(file);
                     file.into_iter().for_each(|f| f.write_unknown(&access, self.layouts, &mut self.extents, writer));
                 }
@@ -172,7 +176,7 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 ending.accesses.extend(known.map(|begun| (placed, begun)));
             }
             (CallEffect::Access(_) | CallEffect::SplitEnd(_) | CallEffect::Unknown { .. }, _) => {
-                self.begin_access(index, &mut call, placed, form == Some(AccessForm::Blocking));
+                self.begin_access(index, &call, placed, form == Some(AccessForm::Blocking), &mut found);
                 match form {
                     Some(AccessForm::Nonblocking) => {
                         call.request.and_then(|request| self.ranks[index].requests.insert(request, begun));
@@ -184,10 +188,11 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 }
             }
         }
+        self.set_dependencies(index, &mut call, found);
         let ends = form != Some(AccessForm::Nonblocking) || call.request.is_some();
         let waits = ends
             && matches!(placed, CallEffect::Access(access) if access.direction == Direction::Read && access.bytes > 0);
-        if !ending.accesses.is_empty() || ending.whole_file.is_some() {
+        if ending.has_effect() {
             self.sequence += 1;
             ending.order = self.sequence;
             self.call_ends.push(Reverse(ending));
@@ -227,10 +232,34 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         }
     }
 
-    /// Begins an access: sets its dependencies and its effect on the file.
-    fn begin_access(&mut self, index: usize, call: &mut Call, placed: CallEffect, is_blocking: bool) {
+    /// Finds the calls that a call at the shared file pointer depends on.
+    fn use_shared_pointer(
+        &self,
+        call: &Call,
+        opened: Option<OpenHandle>,
+        found: &mut LatestCalls,
+        ending: &mut CallEnd,
+    ) {
+        let Some(pointer_use) = PointerUse::of(call) else { return };
+        let Some(OpenHandle { file: Some(id), comm, .. }) = opened else { return };
+        let Some(file) = self.files.get(id as usize) else { return };
+        if call.function == Function::SetView && file.shared_pointer.is_unused() {
+            return;
+        }
+        file.shared_pointer.visit(pointer_use, comm, |touch| found.add(touch));
+        ending.shared_pointer = Some((id, comm, pointer_use));
+    }
+
+    /// Begins an access: finds its dependencies and applies its effect on the file.
+    fn begin_access(
+        &mut self,
+        index: usize,
+        call: &Call,
+        placed: CallEffect,
+        is_blocking: bool,
+        found: &mut LatestCalls,
+    ) {
         let world = self.ranks[index].world_rank;
-        let mut found = LatestCalls::default();
         let mut visit = |touch: EndedAccess| found.add(touch);
         let is_member = |comm: Option<u32>| self.collectives.is_member(comm, world);
         match placed {
@@ -240,6 +269,7 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 let bytes = if writes { access.bytes } else { ordering_bytes(&access, self.layouts) };
                 list_ranges(&access, self.layouts, bytes, &mut self.extents);
                 file.visit_conflicts(&self.extents, writes, is_member, &mut visit);
+                file.visit_size_calls(&access, self.layouts, &self.extents, &mut visit);
                 if writes {
                     let writer =
                         WriteCall { rank: world, begin_ns: call.begin_ns, until_ns: write_end_ns(call, is_blocking) };
@@ -252,12 +282,15 @@ impl<'a, S: CallSource> Sweep<'a, S> {
             CallEffect::Unknown { file: Some(file), direction, .. } => {
                 let Some(file) = self.files.get_mut(file as usize) else { return };
                 file.visit_whole_file_calls(is_member, &mut visit);
-                file.visit_latest(false, &mut visit);
+                // Accesses at the shared file pointer have their own order.
+                file.visit_latest(PointerUse::of(call).is_none(), &mut visit);
+                if direction == Direction::Write {
+                    file.size_calls.visit_observations(i64::MAX, &mut visit);
+                }
                 file.begin_unplaced(direction == Direction::Write, is_blocking.then_some(call.end_ns));
             }
-            _ => return,
+            _ => {}
         }
-        self.set_dependencies(index, call, found);
     }
 
     /// Sets the dependencies, except those implied by earlier ones.
@@ -273,7 +306,14 @@ impl<'a, S: CallSource> Sweep<'a, S> {
     }
 
     /// Processes a call that moves no data itself.
-    fn manage_file(&mut self, index: usize, call: &mut Call, opened: Option<OpenHandle>, ending: &mut CallEnd) {
+    fn manage_file(
+        &mut self,
+        index: usize,
+        call: &Call,
+        opened: Option<OpenHandle>,
+        found: &mut LatestCalls,
+        ending: &mut CallEnd,
+    ) {
         let rank = &mut self.ranks[index];
         for completion in &call.completions {
             let begun = rank.requests.remove(&completion.request);
@@ -291,7 +331,8 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         }
         let rank = &mut self.ranks[index];
         let is_whole = is_about_whole_file(call.function);
-        let asks_end = call.function == Function::Seek && call.whence == Some(crate::names::Whence::End);
+        let asks_end = matches!(call.function, Function::Seek | Function::SeekShared)
+            && call.whence == Some(crate::names::Whence::End);
         if !is_whole && !asks_end {
             return;
         }
@@ -304,7 +345,6 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         let Some(id) = about.map_or(call.file, |about| about.file) else { return };
         let Some(file) = self.files.get_mut(id as usize) else { return };
         let world = rank.world_rank;
-        let mut found = LatestCalls::default();
         let is_member = |comm: Option<u32>| self.collectives.is_member(comm, world);
         // Sizes and contents change for all ranks; opening, closing and syncing matters only to ranks outside the communicator.
         let for_all = !matches!(call.function, Function::Open | Function::Close | Function::Sync);
@@ -316,10 +356,23 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 visit(touch);
             }
         });
+        if matches!(call.function, Function::SetSize | Function::Preallocate) {
+            file.size_calls.visit_observations(i64::MAX, &mut visit);
+        }
+        if is_whole && call.function != Function::GetSize {
+            // A failed call, too: later calls must not change its result.
+            ending.whole_file = Some(WholeFileEnd {
+                file: id,
+                comm: mine,
+                // A deletion belongs to no communicator.
+                is_independent: call.function == Function::Delete,
+                closes: call.function == Function::Close && call.error.is_none(),
+            });
+        }
         if call.error.is_none() {
             file.apply_management(call, world, opened.is_some_and(|opened| opened.deletes_on_close));
-            if is_whole && call.function != Function::GetSize {
-                ending.whole_file = Some((id, mine, call.function));
+            if asks_end || call.function == Function::GetSize {
+                ending.found_size = Some((id, call.number.filter(|_| !asks_end).unwrap_or(0)));
             }
             match (call.function, call.handle) {
                 (Function::Open, Some(handle)) => {
@@ -333,7 +386,6 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 _ => {}
             }
         }
-        self.set_dependencies(index, call, found);
     }
 
     /// Processes the ends of all calls that ended before a time.
@@ -344,14 +396,16 @@ impl<'a, S: CallSource> Sweep<'a, S> {
             for (placed, begun) in &ending.accesses {
                 self.end_access(&ending, *placed, *begun);
             }
-            if let Some((id, comm, function)) = ending.whole_file {
-                let world = self.ranks[index].world_rank;
-                let file = &mut self.files[id as usize];
-                // A deletion belongs to no communicator: no other rank takes part in it.
-                file.record_whole_file_call(world, ending.begin_ns, comm, function == Function::Delete);
-                if function == Function::Close {
-                    file.open_count = file.open_count.saturating_sub(1);
-                }
+            let world = self.ranks[index].world_rank;
+            if let Some(whole) = ending.whole_file {
+                self.files[whole.file as usize].end_whole_file_call(world, ending.begin_ns, whole);
+            }
+            if let Some((id, bytes)) = ending.found_size {
+                self.files[id as usize].size_calls.record_observation(bytes, world, ending.begin_ns);
+            }
+            if let Some((id, comm, pointer_use)) = ending.shared_pointer {
+                let times = [ending.begin_ns, ending.end_ns];
+                self.files[id as usize].shared_pointer.record(world, times, pointer_use, comm);
             }
             self.ranks[index].write_ready(self.spool, index)?;
         }
@@ -366,7 +420,7 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 let known = access.file.and_then(|file| self.files.get_mut(file as usize));
                 let from = match known {
                     Some(file) => file.end_access(&access, self.layouts, &mut self.extents, world, times),
-                    None => unknown_origin(&access),
+                    None => unknown_origin(access.bytes),
                 };
                 if access.direction == Direction::Read {
                     let rank = &mut self.ranks[ending.index];
@@ -391,27 +445,4 @@ impl<'a, S: CallSource> Sweep<'a, S> {
 /// True if the file was at least as long as the end of a read.
 fn ends_in_known_data(from: &[OriginRange]) -> bool {
     from.last().is_some_and(|last| matches!(last.origin, DataOrigin::Call { .. } | DataOrigin::File))
-}
-
-fn unknown_origin(access: &ResolvedAccess) -> Vec<OriginRange> {
-    let all = OriginRange { bytes: access.bytes, origin: DataOrigin::Unknown };
-    if access.bytes > 0 {
-        vec![all]
-    } else {
-        Vec::new()
-    }
-}
-
-/// True for calls that concern the whole file: its name, its size, or all of its data.
-fn is_about_whole_file(function: Function) -> bool {
-    matches!(
-        function,
-        Function::Open
-            | Function::Close
-            | Function::Delete
-            | Function::Sync
-            | Function::SetSize
-            | Function::Preallocate
-            | Function::GetSize
-    )
 }

@@ -207,6 +207,47 @@ fn before(
     all
 }
 
+fn end_of(places: &[i64]) -> i64 {
+    places.iter().max().map_or(0, |last| last + 1)
+}
+
+/// Ended calls that an access depends on because of the size: writes on those that found the file shorter, reads of bytes that no call
+/// wrote on the writes that made it longer. As (rank, begin, end).
+fn size_calls(own: &ModelAccess, is_blocking: bool, accesses: &[ModelAccess], size: i64) -> Vec<(u32, u64, u64)> {
+    let mut ended: Vec<_> = accesses
+        .iter()
+        .filter_map(|a| a.end_call.map(|(call, end)| (end, call, a)))
+        .filter(|(end, ..)| *end < own.begin_ns)
+        .collect();
+    ended.sort_by_key(|(end, call, a)| (*end, *call, a.rank));
+    if own.writes {
+        let mut seen: HashMap<u32, ((u32, u64, u64), i64)> = HashMap::new();
+        for (end, call, a) in ended {
+            if a.writes || a.moved_bytes.len() == a.requested_bytes.len() {
+                continue;
+            }
+            let (latest, smallest) = seen.entry(a.rank).or_insert(((a.rank, call, end), i64::MAX));
+            *latest = (a.rank, call.max(latest.1), end);
+            *smallest = end_of(&a.moved_bytes).min(*smallest);
+        }
+        return seen.into_values().filter(|(_, bytes)| *bytes < end_of(&own.requested_bytes)).map(|(a, _)| a).collect();
+    }
+    let read = end_of(if is_blocking { &own.moved_bytes } else { &own.requested_bytes });
+    let covers = |a: &ModelAccess| a.writes && a.moved_bytes.contains(&(read - 1));
+    if read <= size.max(0) || ended.iter().any(|(.., a)| covers(a)) {
+        return Vec::new();
+    }
+    let mut longest = 0;
+    let mut extensions = Vec::new();
+    for (end, call, a) in ended.into_iter().filter(|(.., a)| a.writes) {
+        if end_of(&a.moved_bytes) > longest {
+            longest = end_of(&a.moved_bytes);
+            extensions.push((a.rank, call, end));
+        }
+    }
+    extensions
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
@@ -259,7 +300,9 @@ proptest! {
                 let mut after = match (own, call.function) {
                     (Some(own), _) => {
                         let touches = |a: &ModelAccess| (a.writes || own.writes) && shared(&a.requested_bytes, &own.requested_bytes);
-                        before(rank, call.begin_ns, touches, &accesses, &whole)
+                        let is_blocking = !matches!(call.function, Function::IreadAt | Function::IwriteAt);
+                        let others = [&whole[..], &size_calls(own, is_blocking, &accesses, size)].concat();
+                        before(rank, call.begin_ns, touches, &accesses, &others)
                     }
                     (None, Function::Open | Function::Close) => before(rank, call.begin_ns, |_| true, &accesses, &whole),
                     _ => Vec::new(),
