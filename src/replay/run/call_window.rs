@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use beff_backends::ProgramStep;
 use beff_trace::layout::TypeLayouts;
 use beff_trace::text::{read_rank, RankCallReader};
-use beff_trace::{AccessForm, Call, CallId, DataOrigin, Direction, Function, OriginRange, Role};
+use beff_trace::{AccessForm, Call, CallId, DataOrigin, Direction, Function, OriginRange, PointerKind, Role};
 
 use super::call_location::{CallLocation, LocationTracker};
 use super::files::FileExtension;
@@ -406,11 +406,15 @@ impl<'a> CallWindowBuilder<'a> {
     }
 
     /// Actions of a call are due at its end, or at that of the call that completes it.
-    fn finish_or_defer(&mut self, window: &mut CallWindow, step: usize, call: &Call, begun: PendingCall) {
-        let form = match call.function.role() {
-            Role::Data { form, .. } => Some(form),
-            _ => None,
+    fn finish_or_defer(&mut self, window: &mut CallWindow, step: usize, call: &Call, mut begun: PendingCall) {
+        let (form, pointer) = match call.function.role() {
+            Role::Data { form, pointer, .. } => (Some(form), Some(pointer)),
+            _ => (None, None),
         };
+        // Its begin has moved the pointer; calls that depend on its data wait for the call that completes it.
+        if pointer == Some(PointerKind::Shared) && !begun.end_waiters.is_empty() {
+            window.actions_at(step).end_waiters.append(&mut begun.end_waiters);
+        }
         match (form, call.request, call.handle) {
             (Some(AccessForm::Nonblocking), Some(request), _) => drop(self.requests.insert(request, begun)),
             (Some(AccessForm::Begin), _, Some(handle)) => drop(self.split.insert(handle, begun)),

@@ -22,6 +22,8 @@ mod repetition;
 mod result_comparison;
 pub mod scan;
 mod stall_watch;
+#[cfg(test)]
+mod state_tests;
 mod verify;
 pub mod write_source;
 

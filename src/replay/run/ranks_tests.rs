@@ -47,12 +47,12 @@ fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayC
 }
 
 #[derive(Default)]
-struct ReplayObservation {
-    passes: Vec<ProfileRepetition>,
-    corruption: Option<ReplayCorruption>,
-    sources: Option<WriteSources>,
-    others: Vec<String>,
-    outcome: RunOutcome,
+pub(super) struct ReplayObservation {
+    pub(super) passes: Vec<ProfileRepetition>,
+    pub(super) corruption: Option<ReplayCorruption>,
+    pub(super) sources: Option<WriteSources>,
+    pub(super) others: Vec<String>,
+    pub(super) outcome: RunOutcome,
 }
 
 impl RunObserver<ReplayLine> for ReplayObservation {
@@ -127,7 +127,12 @@ fn replay(config: &ReplayConfig, comm: &Comm) -> ReplayObservation {
 }
 
 /// Replays a profile of `size` ranks; returns the observation of rank 0, and the files of the last backend.
-fn replay_profile(profile: &str, size: usize, backends: &[&str], pace: Pace) -> (ReplayObservation, Vec<Vec<u8>>) {
+pub(super) fn replay_profile(
+    profile: &str,
+    size: usize,
+    backends: &[&str],
+    pace: Pace,
+) -> (ReplayObservation, Vec<Vec<u8>>) {
     replay_profile_after(|| (), profile, size, backends, pace)
 }
 
@@ -145,7 +150,7 @@ fn replay_profile_after(
 }
 
 /// The same with a number of repetitions and any outcome.
-fn replay_repeatedly(
+pub(super) fn replay_repeatedly(
     before: impl Fn(usize) + Sync,
     profile: &str,
     size: usize,
@@ -168,7 +173,7 @@ fn replay_repeatedly(
     (seen.into_iter().next().unwrap(), contents)
 }
 
-fn assert_repetition(pass: &ProfileRepetition, calls: u64, [checked, unknown, wrong]: [u64; 3]) {
+pub(super) fn assert_repetition(pass: &ProfileRepetition, calls: u64, [checked, unknown, wrong]: [u64; 3]) {
     assert_eq!(pass.ended, RepetitionStatus::Complete);
     assert_eq!((pass.calls, pass.calls_as_recorded, &pass.differences), (calls, calls, &Vec::new()));
     assert_eq!([pass.bytes_checked, pass.bytes_unknown, pass.bytes_wrong], [checked, unknown, wrong]);
