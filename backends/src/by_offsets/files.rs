@@ -126,9 +126,8 @@ impl FileTable {
         self.entry(file).ok_or_else(|| StepError::with_class("MPI_ERR_FILE", "the file is not open"))
     }
 
-    /// MPI_File_open. Collective: the first rank of the communicator opens the file, and creates it if the mode requests this; then the
-    /// others
-    /// open it. All ranks succeed, or none.
+    /// MPI_File_open. Collective: after all ranks have arrived, the first of the communicator opens the file, and creates it if the mode
+    /// requests this; then the others open it. All ranks succeed, or none.
     ///
     /// # Errors
     /// The first error of a rank. The number then denotes a file that is not open.
@@ -137,7 +136,8 @@ impl FileTable {
         let recorded = |class| StepError { class, cause: StepErrorCause::Text("recorded error, call not executed:") };
         let mine = opening.refused.map_or(Ok(()), |class| Err(recorded(class))).and_then(|()| check_amode(amode));
         let name = self.path(path);
-        let first = match mine {
+        // Earlier calls of a rank may concern the file that the first rank creates.
+        let first = match self.communicators.agree(comm, mine) {
             Ok(()) if self.communicators.is_first(comm) => open_buffered(name, amode, true).map(Some),
             other => other.map(|()| None),
         };
@@ -199,7 +199,7 @@ impl FileTable {
         }
     }
 
-    /// MPI_File_close. With MPI_MODE_DELETE_ON_CLOSE the first rank deletes the file after all ranks have closed it.
+    /// MPI_File_close. Collective: ends when all ranks have closed the file. With MPI_MODE_DELETE_ON_CLOSE the first rank then deletes it.
     pub(super) fn close(&mut self, file: u32) -> StepResult<()> {
         self.open_file(file)?;
         let Some(opened) = self.open[file as usize].take() else { return Ok(()) };
@@ -209,10 +209,10 @@ impl FileTable {
             || Err(StepError::with_class("MPI_ERR_FILE", "close of a file that could not be opened")),
             close_descriptors,
         );
-        if !delete_on_close {
-            return mine;
-        }
         let closed = self.communicators.agree(comm, mine);
+        if !delete_on_close {
+            return closed;
+        }
         let deleted = if was_open && self.communicators.is_first(comm) { self.delete(path) } else { Ok(()) };
         closed.and(self.communicators.agree(comm, deleted))
     }
@@ -269,10 +269,13 @@ impl FileTable {
         Ok(stat.len())
     }
 
-    /// MPI_File_sync of this rank's writes, without waiting for other ranks.
+    /// MPI_File_sync. Collective: ends when all ranks have synced their writes.
     pub(super) fn sync(&self, file: u32) -> StepResult<()> {
-        let ways = self.open_file(file)?.descriptors()?;
-        retry_interrupted(|| ways.buffered.sync_data()).map_err(|error| StepError::io("fdatasync", &error))
+        let opened = self.open_file(file)?;
+        let mine = opened.descriptors().and_then(|ways| {
+            retry_interrupted(|| ways.buffered.sync_data()).map_err(|error| StepError::io("fdatasync", &error))
+        });
+        self.communicators.agree(opened.comm, mine)
     }
 }
 

@@ -9,12 +9,13 @@
 //! Where a call changes the file as a whole, the application relied on MPI for an order between ranks. In these calls the ranks of the
 //! file synchronize ([`communicators`]) inside the timed section, as in MPI:
 //!
-//! - open: one rank creates the file, then the others open it; if one fails, all fail;
+//! - open: all ranks arrive, one creates the file, then the others open it; if one fails, all fail;
 //! - set_size and preallocate: all ranks arrive, one executes the call, all continue;
-//! - close with MPI_MODE_DELETE_ON_CLOSE: all ranks close the file, one deletes it, all continue.
+//! - sync: all ranks sync their writes, then all continue;
+//! - close: all ranks close the file, with MPI_MODE_DELETE_ON_CLOSE one deletes it, all continue.
 //!
-//! Collective data accesses, set_view, seeks, sync and other closes do not synchronize: the program contains the order that data accesses
-//! need.
+//! Collective data accesses, set_view and seeks do not synchronize: the program contains the order that data accesses need. `null` opens no
+//! file and never synchronizes.
 //!
 //! # Unsupported
 //!

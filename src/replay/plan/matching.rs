@@ -20,7 +20,6 @@ pub struct SynchronizationTracker<'a> {
     /// The backend transfers data without MPI: its data accesses are independent.
     by_offsets: bool,
     single_rank_handles: HashSet<u32>,
-    delete_on_close_handles: HashSet<u32>,
     collective_requests: HashSet<u64>,
 }
 
@@ -28,30 +27,19 @@ impl<'a> SynchronizationTracker<'a> {
     /// State of a rank before its first call. `comms` has the world ranks of each communicator.
     #[must_use]
     pub fn new(comms: &'a [Vec<u32>], by_offsets: bool) -> Self {
-        Self {
-            comms,
-            by_offsets,
-            single_rank_handles: HashSet::new(),
-            delete_on_close_handles: HashSet::new(),
-            collective_requests: HashSet::new(),
-        }
+        Self { comms, by_offsets, single_rank_handles: HashSet::new(), collective_requests: HashSet::new() }
     }
 
     /// True if the next call of the rank synchronizes.
     pub fn observe(&mut self, call: &Call) -> bool {
-        if call.amode.is_some_and(|amode| amode.has("delete_on_close")) {
-            self.delete_on_close_handles.extend(call.handle);
-        }
         let ranks = call.comm.and_then(|comm| self.comms.get(comm as usize));
         if call.function == Function::Open && ranks.is_none_or(|ranks| ranks.len() < 2) {
             self.single_rank_handles.extend(call.handle);
         }
         let is_own = call.handle.is_some_and(|handle| self.single_rank_handles.contains(&handle));
         if self.by_offsets {
-            let is_whole = matches!(call.function, Function::Open | Function::SetSize | Function::Preallocate);
-            let deletes = call.function == Function::Close
-                && call.handle.is_some_and(|handle| self.delete_on_close_handles.contains(&handle));
-            return !is_own && (is_whole || deletes);
+            use Function::{Close, Open, Preallocate, SetSize, Sync};
+            return !is_own && matches!(call.function, Open | Close | SetSize | Preallocate | Sync);
         }
         let completes = call.requests.iter().any(|request| self.collective_requests.contains(request));
         for completion in &call.completions {
@@ -360,7 +348,7 @@ mod tests {
         let functions = [Open, WriteAt, WriteAtAll, WriteAtAllBegin, WriteAtAllEnd, Sync, SetSize, Close];
         let on = |comm| functions.map(|function| (function, 1, comm));
         assert_eq!(steps(&on(0), false).len(), 6);
-        assert_eq!(steps(&on(0), true).len(), 2, "open and set_size");
+        assert_eq!(steps(&on(0), true).len(), 4, "open, sync, set_size and close");
         assert_eq!(steps(&on(2), false), [], "a single rank waits for none");
     }
 
@@ -380,6 +368,31 @@ mod tests {
         let (first, second) = ((IwriteAtAll, 1, 0), (IwriteAtAll, 2, 1));
         assert_eq!(mismatch(&[first, second], &[second, first]), None, "nonblocking calls only begin");
         assert_eq!(mismatch(&[first], &[(Sync, 1, 0)]).unwrap().split(',').nth(1), Some(" call 3"), "no match");
+    }
+
+    /// Openings with two communicators, split accesses, and synchronizing calls of backends without MPI.
+    #[test]
+    fn crossing_orders_of_every_synchronizing_call_are_reported() {
+        use Function::{Close, Open, Preallocate, ReadAtAllBegin, ReadAtAllEnd, SetSize, SetView, Sync, WriteOrdered};
+        let comms = [vec![0, 1], vec![0, 1]];
+        let crossed = |function: Function, end: Option<Function>, by_offsets: bool| {
+            let open = if function == Open { vec![] } else { vec![(Open, 1, 0), (Open, 2, 1)] };
+            let of = |order: [(u32, u32); 2]| {
+                let both = order.into_iter().flat_map(|(handle, comm)| {
+                    std::iter::once((function, handle, comm)).chain(end.map(|end| (end, handle, comm)))
+                });
+                steps(&open.iter().copied().chain(both).collect::<Vec<_>>(), by_offsets)
+            };
+            let [same, other] = [[(1, 0), (2, 1)], [(2, 1), (1, 0)]].map(of);
+            assert_eq!(find_mismatch(&[same.clone(), same.clone()], &comms, &[]), None, "{function:?}");
+            find_mismatch(&[same, other], &comms, &[]).is_some_and(|text| text.contains("waits for rank"))
+        };
+        for function in [Open, Close, SetSize, Preallocate, Sync] {
+            assert!(crossed(function, None, true) && crossed(function, None, false), "{function:?}");
+        }
+        for (function, end) in [(ReadAtAllBegin, Some(ReadAtAllEnd)), (SetView, None), (WriteOrdered, None)] {
+            assert!(crossed(function, end, false) && !crossed(function, end, true), "{function:?}");
+        }
     }
 
     #[test]

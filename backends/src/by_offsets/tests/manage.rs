@@ -1,5 +1,8 @@
 //! Operations on whole files: opening, sizes, errors by class, queries and refused calls.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use beff_fake_mpi::ranks;
 use beff_ffi::Universe;
 use beff_trace::Function as F;
@@ -304,6 +307,47 @@ fn a_failure_of_one_rank_is_a_failure_of_all() {
                 assert_eq!(error.map_or("", ErrorClass::name), class, "{name} {rank}: {said}");
                 let is_others = !class.is_empty() && rank != cause;
                 assert_eq!(said.contains("another rank"), is_others, "{name} {rank}: {said}");
+            }
+        }
+    }
+}
+
+/// Neither rank leaves such a call before the other has entered it, and no file is created before.
+#[test]
+fn calls_on_whole_files_synchronize_the_ranks() {
+    let steps = || {
+        [
+            open(&["rdwr", "create"]),
+            file_call(F::Sync),
+            sized(F::SetSize, 9),
+            sized(F::Preallocate, 9),
+            file_call(F::Close),
+        ]
+    };
+    for name in STORAGE_BACKENDS {
+        for late in 0..2 {
+            let (shared, has_entered) = (scratch(), AtomicUsize::new(0));
+            let path = shared.path().join("f");
+            let seen = ranks(2, |rank| {
+                let universe = Universe::init().unwrap();
+                let mut rig = ProgramRig::among(&universe.world(), name, DriverOptions::default(), |_| path.clone())?;
+                let results = steps().map(|step| {
+                    let function = step.call.function;
+                    if rank == late {
+                        std::thread::sleep(Duration::from_millis(30));
+                        let is_early = function == F::Open && path.exists();
+                        has_entered.fetch_add(1, Ordering::SeqCst);
+                        return (function, is_early, rig.run_step(step).error);
+                    }
+                    let before = has_entered.load(Ordering::SeqCst);
+                    let error = rig.run_step(step).error;
+                    (function, has_entered.load(Ordering::SeqCst) == before, error)
+                });
+                rig.program.finish().unwrap();
+                Some(results)
+            });
+            for (function, is_early, error) in seen.into_iter().flatten().flatten() {
+                assert_eq!((is_early, error), (false, None), "{name}, rank {late} is late: {function:?}");
             }
         }
     }
