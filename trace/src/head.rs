@@ -99,3 +99,12 @@ pub struct OpenedFile {
     /// file and no longer found it, in ns since the first call. None if it existed, or if no rank checked.
     pub removed_ns: Option<u64>,
 }
+
+impl OpenedFile {
+    /// True if a file system of this type reports the size of a file, or its absence, as it is after the calls of other hosts. Clients with
+    /// an attribute cache may be seconds behind.
+    #[must_use]
+    pub fn has_current_size(&self) -> bool {
+        !["nfs", "cifs", "smb", "9p", "afs", "fuse"].iter().any(|kind| self.fs_type.starts_with(kind))
+    }
+}

@@ -8,7 +8,7 @@ use beff_trace::text::{read_rank, RankCallReader};
 use beff_trace::{AccessForm, Call, CallId, DataOrigin, Direction, Function, OriginRange, PointerKind, Role};
 
 use super::call_location::{CallLocation, LocationTracker};
-use super::files::FileExtension;
+use super::files::RequiredState;
 use super::order::AwaitedCall;
 use super::scan::{memory_begin, memory_span, RankScan, ReplaySupport};
 use crate::replay::config::Pace;
@@ -66,9 +66,9 @@ pub(super) struct StepActions {
     pub is_wrapped: bool,
     /// Before: remove files, as other means had done.
     pub removed_files: Vec<u32>,
-    /// Before: extend the file to be opened.
-    pub extension: Option<FileExtension>,
-    /// Before those two, if needed: wait for calls of other ranks.
+    /// Before: bring the file to be opened or deleted into its recorded state.
+    pub required_state: Option<RequiredState>,
+    /// Before those two: wait for calls of other ranks.
     pub prior_calls: Vec<CallId>,
     /// After those two: notify ranks that wait for the files.
     pub preparation_waiters: Vec<AwaitedCall>,
@@ -305,15 +305,15 @@ impl<'a> CallWindowBuilder<'a> {
         let (step, begin_ns) = (window.steps.len(), call.begin_ns);
         let work = self.preparations.work_before(call);
         let known = &self.scan.preparation_schedule;
-        let under_way_bytes = known.in_flight_end_bytes.get(&begin_ns).copied().unwrap_or(0);
-        let grown = work.extended.map(|(file, size_bytes)| FileExtension {
+        let required = work.required.map(|(file, state)| RequiredState {
             file,
-            size_bytes,
-            in_flight_end_bytes: under_way_bytes,
+            state,
+            in_flight_end_bytes: known.in_flight_end_bytes.get(&begin_ns).copied().unwrap_or(0),
+            only_grows: work.only_grows || known.unclear_states.contains(&begin_ns),
         });
-        if self.stores && (grown.is_some() || !work.removed.is_empty()) {
+        if self.stores && (required.is_some() || !work.removed.is_empty()) {
             let stop = window.actions_at(step);
-            (stop.removed_files, stop.extension) = (work.removed, grown);
+            (stop.removed_files, stop.required_state) = (work.removed, required);
             stop.prior_calls = known.prior_calls.get(&begin_ns).cloned().unwrap_or_default();
         }
         let ready: Vec<AwaitedCall> = self.preparation_waiters(begin_ns).collect();

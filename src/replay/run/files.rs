@@ -12,6 +12,7 @@ use nix::fcntl::OFlag;
 
 use crate::frame::run::agree;
 use crate::frame::system::residency;
+use crate::replay::plan::preparation::FileState;
 use crate::replay::run::write_source::WriteSources;
 
 /// Block size for writing, distributed cyclically over the ranks. File systems with large folios keep the data of one write call as one
@@ -85,29 +86,41 @@ fn write_blocks(
     file.sync_all()
 }
 
-/// A file to be opened, its length then, and the end of writes in flight at that time.
+/// State of a file before an opening or a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileExtension {
+pub(super) struct RequiredState {
     pub file: u32,
-    pub size_bytes: u64,
+    pub state: FileState,
+    /// End of writes in flight at that time.
     pub in_flight_end_bytes: u64,
+    /// Other calls were changing the file at that time: it is neither removed nor truncated.
+    pub only_grows: bool,
 }
 
-impl FileExtension {
-    /// True if the file is shorter.
-    pub fn is_needed(&self, path: &FilePath) -> bool {
-        !path.size_bytes().is_ok_and(|bytes| bytes >= self.size_bytes)
-    }
-}
-
-/// Extends a file to its length before an opening, with the initial words of the file: this data was not written by recorded calls. It is
-/// synced like the initial files, so that a sync of the program writes only its own data.
+/// Brings a file into its recorded state. Data beyond its length was not written by recorded calls: these are the initial words of the
+/// file. It is synced like the initial files, so that a sync of the program writes only its own data.
 ///
 /// # Errors
 /// The error of the file system.
-pub(super) fn extend_file(path: &FilePath, grown: &FileExtension, sources: &WriteSources) -> io::Result<()> {
-    let FileExtension { file: number, size_bytes, in_flight_end_bytes: under_way_bytes } = *grown;
+pub(super) fn establish_state(path: &FilePath, required: &RequiredState, sources: &WriteSources) -> io::Result<()> {
+    let RequiredState { file: number, state, in_flight_end_bytes: under_way_bytes, only_grows } = *required;
+    let found = match path.size_bytes() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        size => Some(size?),
+    };
+    let size_bytes = match (state, found) {
+        (FileState::Absent, Some(_)) if !only_grows => return path.remove(),
+        (FileState::Absent, _) | (FileState::Present, Some(_)) => return Ok(()),
+        (FileState::Present, None) => 0,
+        (FileState::Size(bytes), _) => bytes,
+    };
+    if found == Some(size_bytes) {
+        return Ok(());
+    }
     let file = path.open(OFlag::O_RDWR | OFlag::O_CREAT)?;
+    if found.is_some_and(|bytes| bytes > size_bytes) {
+        return if only_grows { Ok(()) } else { file.set_len(size_bytes) };
+    }
     // Up to there, data of calls is in flight.
     let mut at = file.metadata()?.len().max(under_way_bytes);
     let mut block = vec![0; BLOCK_BYTES.min(size_bytes.saturating_sub(at)) as usize];

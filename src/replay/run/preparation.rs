@@ -58,6 +58,9 @@ pub(super) fn exchange_preparations(
         }
         let end_bytes = ready.in_flight_end_bytes.entry(one.begin_ns).or_default();
         *end_bytes = answer.under_way_bytes.max(*end_bytes);
+        if answer.is_changing {
+            ready.unclear_states.insert(one.begin_ns);
+        }
         if answer.waits {
             ready.notified_ranks.entry(one.begin_ns).or_default().insert(rank);
         }

@@ -8,7 +8,7 @@ use beff_ffi::{alloc, Comm, PendingBarrier};
 
 use super::call_csv::CallCsvWriter;
 use super::call_window::{CallWindow, CallWindowBuilder, ReadToVerify, StepActions, SynchronizationPoint};
-use super::files::{self, FileExtension};
+use super::files::{self, RequiredState};
 use super::order::CallOrder;
 use super::pace::{now_ns, Deadlines};
 use super::result_comparison::ResultComparison;
@@ -19,6 +19,7 @@ use super::ReplayAbort;
 use crate::frame::run::interrupt::Interrupt;
 use crate::replay::plan::collective_counts::CollectiveCounter;
 use crate::replay::plan::ledger::{CallResult, Ledger};
+use crate::replay::plan::preparation::FileState;
 
 /// Maximum number of calls without a check for signals.
 const MAX_BURST_CALLS: usize = 16;
@@ -191,26 +192,23 @@ impl RankReplay<'_> {
         Ok(true)
     }
 
-    /// Removes files as the program did, extends a file before its opening, and notifies the waiting ranks. False after a signal.
+    /// Removes files as the program did, brings a file into its recorded state, and notifies the waiting ranks. False after a signal.
     ///
     /// # Errors
     /// The error of the file system.
     fn prepare_files(&mut self, progress: &mut WindowProgress, at: usize) -> Result<bool, ReplayAbort> {
         let Some((_, stop)) = progress.actions.front_mut().filter(|(step, _)| *step == at) else { return Ok(true) };
-        let (gone, grown) = (std::mem::take(&mut stop.removed_files), stop.extension.take());
+        let (gone, required) = (std::mem::take(&mut stop.removed_files), stop.required_state.take());
         let (quiet, ready) = (std::mem::take(&mut stop.prior_calls), std::mem::take(&mut stop.preparation_waiters));
-        if !gone.is_empty() || self.needs_extension(grown) {
-            let own = (u64::from(self.rank), self.program.steps()[at].call.begin_ns);
-            for after in quiet {
-                if !self.order.wait(after, own)? {
-                    return Ok(false);
-                }
+        let own = (u64::from(self.rank), self.program.steps()[at].call.begin_ns);
+        for after in quiet {
+            if !self.order.wait(after, own)? {
+                return Ok(false);
             }
         }
         self.remove_files(&gone)?;
-        // An awaited call may have extended it.
-        if let Some(grown) = grown.filter(|grown| self.needs_extension(Some(*grown))) {
-            self.extend_file(&grown)?;
+        if let Some(required) = required {
+            self.establish_state(&required)?;
         }
         for (word, rank) in ready {
             self.order.notify(rank, word)?;
@@ -218,20 +216,17 @@ impl RankReplay<'_> {
         Ok(true)
     }
 
-    fn needs_extension(&self, grown: Option<FileExtension>) -> bool {
-        let path = |grown: &FileExtension| self.paths.get(grown.file as usize);
-        grown.is_some_and(|grown| path(&grown).is_some_and(|path| grown.is_needed(path)))
-    }
-
-    fn extend_file(&mut self, grown: &FileExtension) -> Result<(), ReplayAbort> {
-        let Some(path) = self.paths.get(grown.file as usize) else { return Ok(()) };
+    fn establish_state(&mut self, required: &RequiredState) -> Result<(), ReplayAbort> {
+        let Some(path) = self.paths.get(required.file as usize) else { return Ok(()) };
         let begin = Instant::now();
-        files::extend_file(path, grown, &self.sources).map_err(|e| {
-            let (path, size_bytes) = (path.display(), grown.size_bytes);
-            ReplayAbort::Calls(format!(
-                "rank {}: {path} cannot be extended to {size_bytes} bytes, its recorded size: {e}",
-                self.rank
-            ))
+        files::establish_state(path, required, &self.sources).map_err(|e| {
+            let path = path.display();
+            let state = match required.state {
+                FileState::Absent => "removed, as it was absent when recorded".to_owned(),
+                FileState::Present => "created, as it existed when recorded".to_owned(),
+                FileState::Size(bytes) => format!("given its recorded size of {bytes} bytes"),
+            };
+            ReplayAbort::Calls(format!("rank {}: {path} cannot be {state}: {e}", self.rank))
         })?;
         self.timing.verify += begin.elapsed();
         Ok(())
@@ -277,7 +272,10 @@ impl RankReplay<'_> {
         });
         let allocations = alloc::allocations();
         self.program.run(at..end, &mut progress.outcomes[at..end]);
-        self.timing.allocations += alloc::allocations() - allocations;
+        // The text of an error is allocated.
+        if progress.outcomes[at..end].iter().all(|outcome| outcome.error.is_none()) {
+            self.timing.allocations += alloc::allocations() - allocations;
+        }
         self.activity.leave();
         progress.done = end;
         let (step, outcome) = (&self.program.steps()[end - 1], &progress.outcomes[end - 1]);
@@ -386,7 +384,7 @@ fn burst_end(stops: &mut VecDeque<(usize, StepActions)>, at: usize, most: usize)
             || !stop.synchronizations.is_empty()
             || stop.is_wrapped
             || !stop.removed_files.is_empty()
-            || stop.extension.is_some()
+            || stop.required_state.is_some()
             || !stop.preparation_waiters.is_empty();
         if before {
             *step

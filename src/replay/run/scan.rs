@@ -286,16 +286,17 @@ impl<'a> ProfileScanner<'a> {
     }
 
     fn collect_preparations(&mut self, call: &Call) {
-        let PreparationWork { removed: gone, extended: grown } = self.preparations.work_before(call);
-        let Some(comm) = call.comm.filter(|_| call.function == Function::Open) else { return };
-        if let Some(handle) = call.handle {
-            self.comm_of_handle.insert(handle, comm);
-        }
-        let number = self.openings.entry(comm).or_default();
-        let opening = (comm, *number);
-        *number += 1;
+        let PreparationWork { removed: gone, required, .. } = self.preparations.work_before(call);
+        let opening = call.comm.filter(|_| call.function == Function::Open).map(|comm| {
+            if let Some(handle) = call.handle {
+                self.comm_of_handle.insert(handle, comm);
+            }
+            let number = self.openings.entry(comm).or_default();
+            *number += 1;
+            (comm, *number - 1)
+        });
         let (begin_ns, rank) = (call.begin_ns, self.rank);
-        let files = gone.into_iter().chain(grown.map(|(file, _)| file));
+        let files = gone.into_iter().chain(required.map(|(file, _)| file));
         self.scan.preparations.extend(files.map(|file| FilePreparation { begin_ns, rank, file, opening }));
     }
 

@@ -52,6 +52,8 @@ struct CollectiveGroup {
 pub(super) struct CollectiveTracker {
     /// World ranks in ascending order; empty if unknown.
     members: Vec<Vec<u32>>,
+    /// First rank of each communicator.
+    first_ranks: Vec<Option<u32>>,
     /// By file (None if unknown) and communicator.
     groups: HashMap<(Option<u32>, u32), CollectiveGroup>,
     open_groups: Vec<(Option<u32>, u32)>,
@@ -65,7 +67,12 @@ impl CollectiveTracker {
             members.sort_unstable();
             members
         };
-        Self { members: comms.iter().map(sorted).collect(), groups: HashMap::new(), open_groups: Vec::new() }
+        Self {
+            members: comms.iter().map(sorted).collect(),
+            first_ranks: comms.iter().map(|comm| comm.first().copied()).collect(),
+            groups: HashMap::new(),
+            open_groups: Vec::new(),
+        }
     }
 
     /// True if the rank is in the communicator, or if that is unknown.
@@ -74,6 +81,11 @@ impl CollectiveTracker {
             Some(members) if !members.is_empty() => members.binary_search(&rank).is_ok(),
             _ => true,
         }
+    }
+
+    /// True for the rank that creates the files of a communicator, and reports their state best.
+    pub(super) fn is_first(&self, comm: Option<u32>, rank: u32) -> bool {
+        comm.and_then(|comm| self.first_ranks.get(comm as usize).copied()) == Some(Some(rank))
     }
 
     /// A rank begins a collective call. `ready` returns the state of the other ranks. Returns the time since the last of them was ready, if

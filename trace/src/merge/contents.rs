@@ -130,6 +130,20 @@ impl FileContents {
         }
     }
 
+    /// The file was found shorter than the calls have made it: other means than MPI-IO have truncated it, unless a write is under way.
+    pub(super) fn truncate(&mut self, size_bytes: u64, by: WriteCall) {
+        let size = i64::try_from(size_bytes).unwrap_or(i64::MAX);
+        let is_under_way = |piece: &WrittenRange| piece.end > size && piece.until_ns() >= by.begin_ns;
+        if size < self.end() && !self.ranges.values().rev().take_while(|piece| piece.end > size).any(is_under_way) {
+            self.invalidate_from(size, by);
+        }
+    }
+
+    /// True if nothing is known to be in the file.
+    pub(super) fn is_empty(&self) -> bool {
+        self.end() == 0
+    }
+
     /// Begins a write: its bytes in the file, and the offset of the first of them in the buffer (None if unknown).
     pub(super) fn write(&mut self, extent: ByteRange, memory: Option<i64>, writer: WriteCall) {
         let (start, end) = (extent.at, extent.at.saturating_add_unsigned(extent.bytes));

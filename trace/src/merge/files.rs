@@ -45,7 +45,9 @@ pub(super) struct SweepFile {
     pub(super) size_calls: SizeCalls,
     pub(super) shared_pointer: SharedPointerCalls,
     initial_bytes: i64,
-    pub(super) open_count: u64,
+    /// Sizes found at openings are those of that time.
+    pub(super) has_current_size: bool,
+    open_count: u64,
     pub(super) size: FileSize,
     limits: TrackingLimits,
 }
@@ -82,6 +84,7 @@ impl SweepFile {
             size_calls: SizeCalls::default(),
             shared_pointer: SharedPointerCalls::default(),
             initial_bytes: base_bytes.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)),
+            has_current_size: true,
             open_count: 0,
             size: FileSize::new(base_bytes),
             limits,
@@ -246,8 +249,12 @@ impl SweepFile {
     /// Applies the begin of a call without data to the content.
     pub(super) fn apply_management(&mut self, call: &Call, rank: u32, deletes: bool) {
         let writer = WriteCall { rank, begin_ns: call.begin_ns, until_ns: call.end_ns };
-        self.size.apply(call, self.open_count == 0);
+        let is_absent = call.error.is_some_and(|error| error.name() == "MPI_ERR_NO_SUCH_FILE");
+        if call.error.is_none() && call.function != Function::Open {
+            self.size.apply(call, self.open_count == 0);
+        }
         match call.function {
+            _ if call.error.is_some() && !(call.function == Function::Delete && is_absent) => {}
             Function::SetSize => {
                 let bytes = call.offset.unwrap_or(0).max(0);
                 self.contents.set_size(bytes, writer);
@@ -257,13 +264,39 @@ impl SweepFile {
             Function::Delete if self.open_count == 0 => {
                 self.contents = FileContents::new(Some(0), self.limits.written_ranges)
             }
-            Function::Delete => self.contents.invalidate_from(0, writer),
+            Function::Delete if !self.contents.is_empty() => self.contents.invalidate_from(0, writer),
             Function::Close if deletes => self.contents.invalidate_from(0, writer),
-            Function::Open if self.open_count == 0 && call.number == Some(-1) => {
+            _ => {}
+        }
+    }
+
+    /// Begins an opening. `is_first`: by the first rank of its communicator.
+    pub(super) fn open(&mut self, call: &Call, rank: u32, is_first: bool) {
+        self.set_state(call, rank, is_first);
+        if call.error.is_none() {
+            self.size.apply(call, self.open_count == 0);
+        }
+        self.open_count += u64::from(call.error.is_none());
+    }
+
+    /// Applies the state in which an opening, even if it failed, found the file.
+    fn set_state(&mut self, call: &Call, rank: u32, is_first: bool) {
+        let by = WriteCall { rank, begin_ns: call.begin_ns, until_ns: call.begin_ns };
+        match call.number.map(u64::try_from) {
+            Some(Err(_)) if self.open_count == 0 => {
                 // No rank had it open, and it did not exist.
                 self.contents = FileContents::new(Some(0), self.limits.written_ranges);
                 self.size_calls.truncate(0);
                 self.initial_bytes = 0;
+            }
+            // It was removed while a rank had it open.
+            Some(Err(_)) if !self.contents.is_empty() => self.contents.invalidate_from(0, by),
+            Some(Ok(size)) => {
+                if is_first && self.has_current_size {
+                    self.contents.truncate(size, by);
+                    self.size_calls.truncate(i64::try_from(size).unwrap_or(i64::MAX));
+                }
+                self.contents.set_open_size(size);
             }
             _ => {}
         }

@@ -47,8 +47,14 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         let known = |(index, file): (usize, crate::head::OpenedFile)| {
             dictionary.is_size_known(index).then_some(file.size_bytes.unwrap_or(0))
         };
-        let sizes = dictionary.files().into_iter().enumerate().map(known).collect();
-        Self::with_files((sizes, dictionary.comms()), layouts, sources, spool, limits)
+        let files = dictionary.files();
+        let current: Vec<bool> = files.iter().map(crate::head::OpenedFile::has_current_size).collect();
+        let sizes = files.into_iter().enumerate().map(known).collect();
+        let mut sweep = Self::with_files((sizes, dictionary.comms()), layouts, sources, spool, limits);
+        for (file, has_current_size) in sweep.files.iter_mut().zip(current) {
+            file.has_current_size = has_current_size;
+        }
+        sweep
     }
 
     /// The same for files of these sizes (None if unknown) before the first opening.
@@ -369,19 +375,16 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 closes: call.function == Function::Close && call.error.is_none(),
             });
         }
+        if call.function == Function::Open {
+            file.open(call, world, self.collectives.is_first(call.comm, world));
+        }
+        file.apply_management(call, world, opened.is_some_and(|opened| opened.deletes_on_close));
         if call.error.is_none() {
-            file.apply_management(call, world, opened.is_some_and(|opened| opened.deletes_on_close));
             if asks_end || call.function == Function::GetSize {
                 ending.found_size = Some((id, call.number.filter(|_| !asks_end).unwrap_or(0)));
             }
             match (call.function, call.handle) {
-                (Function::Open, Some(handle)) => {
-                    if let Some(size) = call.number.and_then(|number| u64::try_from(number).ok()) {
-                        file.contents.set_open_size(size);
-                    }
-                    file.open_count += 1;
-                    rank.handles.insert(handle, new);
-                }
+                (Function::Open, Some(handle)) => drop(rank.handles.insert(handle, new)),
                 (Function::Close, Some(handle)) => drop(rank.handles.remove(&handle)),
                 _ => {}
             }

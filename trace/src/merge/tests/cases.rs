@@ -138,6 +138,40 @@ fn a_file_is_lost_with_deletion_size_and_unknown_places() {
     assert_eq!(found[0][12].from, [content(8, DataOrigin::Unknown)], "beyond the end of the new file");
 }
 
+/// At its next opening the file is shorter or absent, because other means than MPI-IO truncated or removed it.
+#[test]
+fn data_that_was_removed_between_openings_has_no_origin() {
+    let write = |begin, offset, bytes| data(Function::WriteAt, begin, begin + 5, offset, bytes);
+    let read = |handle, begin| Call { handle: Some(handle), ..data(Function::ReadAt, begin, begin + 5, 0, 8) };
+    let again = |begin, comm, number| Call { handle: Some(2), ..opened(begin, begin + 5, comm, number) };
+    let close = || simple(Function::Close, 30, 35);
+    let content = |bytes, content| OriginRange { bytes, origin: content };
+    let of = |number: i64, is_closed: bool| {
+        let mut program = vec![opened(0, 5, 0, 0), write(10, 0, 8), again(50, 1, number), write(60, 6, 1)];
+        program[3].handle = Some(2);
+        if is_closed {
+            program.insert(2, close());
+        }
+        program.push(read(2, 70));
+        let rank_1 = vec![opened(0, 5, 0, 0), simple(Function::Close, 30, 35)];
+        merged(&[program, rank_1], &[vec![0, 1], vec![0]], |_| {}, &MergeOptions::default()).1[0].pop().unwrap().from
+    };
+    let (old, unknown) = (|bytes, at| from(bytes, 0, 10, at), |bytes| content(bytes, DataOrigin::Unknown));
+    let new = || from(1, 0, 60, 0);
+    assert_eq!(of(8, true), [old(6, 0), new(), old(1, 7)]);
+    assert_eq!(of(3, true), [old(3, 0), unknown(3), new(), unknown(1)]);
+    assert_eq!(of(3, false), [old(3, 0), unknown(3), new(), unknown(1)]);
+    assert_eq!(of(-1, true), [content(6, DataOrigin::Hole), new(), content(1, DataOrigin::Hole)]);
+    assert_eq!(of(-1, false), [unknown(6), new(), unknown(1)], "the old file remains open");
+    // A write under way has not made it that long yet.
+    let programs = [
+        vec![opened(0, 5, 0, 0), again(50, 1, 0), read(2, 100)],
+        vec![opened(0, 5, 0, 0), data(Function::WriteAt, 10, 60, 0, 8)],
+    ];
+    let found = merged(&programs, &[vec![0, 1], vec![0]], |_| {}, &MergeOptions::default()).1;
+    assert_eq!(found[0][2].from, [from(8, 1, 10, 0)]);
+}
+
 /// The content of the rest is unknown: it may be the old data, or part of the write.
 #[test]
 fn the_rest_of_a_short_nonblocking_write_has_no_origin() {

@@ -71,11 +71,11 @@ fn bytes(layouts: &TypeLayouts, of: u32, first: u64, bytes: u64, base: i64) -> V
 }
 
 impl ModelProgram {
-    fn open(&mut self, rank: u32, gap: u64, size: i64, view: (i64, u32)) {
+    fn open(&mut self, rank: u32, gap: u64, view: (i64, u32)) {
         self.time = 100;
         let mut open = at(&mut self.time, gap, 7, Function::Open);
         open.name = Some("ufs:dir/a,\"b\"".to_owned());
-        (open.comm, open.amode, open.number) = (Some(rank), Some(Amode(2)), Some(size));
+        (open.comm, open.amode) = (Some(rank), Some(Amode(2)));
         self.calls.push(open);
         let mut set = at(&mut self.time, 1, 1, Function::SetView);
         (set.offset, set.etype, set.filetype) = (Some(view.0), Some(0), Some(view.1));
@@ -264,9 +264,9 @@ proptest! {
         let layouts = TypeLayouts::new(&types()).unwrap();
         let mut programs: Vec<ModelProgram> = (0..RANKS).map(|_| ModelProgram::default()).collect();
         for (rank, program) in (0..).zip(&mut programs) {
-            program.open(rank, gaps[rank as usize], size.max(0), views[rank as usize]);
+            program.open(rank, gaps[rank as usize], views[rank as usize]);
         }
-        // The first to open sees the size, the others an existing file.
+        // The first to open sees the size; that found by the others would depend on the calls until then.
         let first = (0..RANKS as usize).min_by_key(|rank| (programs[*rank].calls[0].begin_ns, *rank)).unwrap();
         programs[first].calls[0].number = Some(size);
         for (rank, op, gap, duration) in &ops {
