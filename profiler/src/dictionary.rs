@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hasher};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -11,23 +11,15 @@ use beff_trace::raw::event;
 use beff_trace::Datatype;
 
 use crate::mpi::Word;
-use crate::storage::strip_driver_prefix;
 use crate::thread::is_inside_call;
 use crate::thread_buffer::ThreadBuffer;
 
 /// Number and tick of an entry.
 type DictionaryEntry = (u32, u64);
 
-/// An opened file: its name as given, and its absolute path.
-#[derive(Clone)]
-struct NamedFile {
-    name: String,
-    path: PathBuf,
-}
-
 struct OpenFileEntry {
     number: u32,
-    file: Option<NamedFile>,
+    path: Option<String>,
 }
 
 /// Closed files that are checked at the next open: each costs a request to the file server.
@@ -39,7 +31,7 @@ pub struct HandleDictionary {
     files: HashMap<Word, OpenFileEntry>,
     open_count: u32,
     /// The most recent files that were closed and not reopened.
-    closed: VecDeque<NamedFile>,
+    closed: VecDeque<String>,
     /// Types by handle.
     types_by_handle: HashMap<Word, DictionaryEntry>,
     /// All entries by a hash of their content.
@@ -119,17 +111,15 @@ impl HandleDictionary {
     }
 }
 
-/// Numbers an opening. `handle` is given if the call succeeded; `name`, if this process checks whether the file disappears.
-pub fn file_opened(handle: Option<Word>, name: Option<&str>) -> u32 {
-    let file = name
-        .map(strip_driver_prefix)
-        .and_then(|name| Some(NamedFile { name: name.to_owned(), path: std::path::absolute(name).ok()? }));
+/// Numbers an opening. `handle` is given if the call succeeded; its absolute `path`, if this process checks whether
+/// the file disappears.
+pub fn file_opened(handle: Option<Word>, path: Option<&str>) -> u32 {
     let mut shared = lock();
     shared.open_count += 1;
     let number = shared.open_count;
     if let Some(handle) = handle {
-        shared.closed.retain(|closed| file.as_ref().is_none_or(|file| file.path != closed.path));
-        shared.files.insert(handle, OpenFileEntry { number, file });
+        shared.closed.retain(|closed| path != Some(closed));
+        shared.files.insert(handle, OpenFileEntry { number, path: path.map(str::to_owned) });
     }
     GENERATION.fetch_add(1, Ordering::Release);
     number
@@ -139,34 +129,32 @@ pub fn file_opened(handle: Option<Word>, name: Option<&str>) -> u32 {
 pub fn file_closed(handle: Word, number: Option<u32>) {
     let mut shared = lock();
     if number.is_some() && shared.files.get(&handle).map(|opening| opening.number) == number {
-        let file = shared.files.remove(&handle).and_then(|opening| opening.file);
-        if let Some(file) = file.filter(|file| shared.closed.iter().all(|closed| closed.path != file.path)) {
+        let path = shared.files.remove(&handle).and_then(|opening| opening.path);
+        if let Some(path) = path.filter(|path| !shared.closed.contains(path)) {
             if shared.closed.len() == MAX_CLOSED {
                 shared.closed.pop_front();
             }
-            shared.closed.push_back(file);
+            shared.closed.push_back(path);
         }
     }
     drop(shared);
     GENERATION.fetch_add(1, Ordering::Release);
 }
 
-pub fn file_deleted(name: &str) {
-    if let Ok(path) = std::path::absolute(strip_driver_prefix(name)) {
-        lock().closed.retain(|closed| closed.path != path);
-    }
+pub fn file_deleted(path: &str) {
+    lock().closed.retain(|closed| closed != path);
 }
 
-/// Names of closed files that no longer exist. Each is returned once.
+/// Paths of closed files that no longer exist. Each is returned once.
 pub fn take_missing_files() -> Vec<String> {
     let closed = std::mem::take(&mut lock().closed);
     // Without the lock, because a file server may be slow.
-    let (gone, there): (Vec<_>, Vec<_>) = closed.into_iter().partition(|file| {
-        file.path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    let (gone, there): (Vec<_>, Vec<_>) = closed.into_iter().partition(|path| {
+        Path::new(path).symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     });
     let mut shared = lock();
-    there.into_iter().rev().for_each(|file| shared.closed.push_front(file));
-    gone.into_iter().map(|file| file.name).collect()
+    there.into_iter().rev().for_each(|path| shared.closed.push_front(path));
+    gone
 }
 
 /// Called before a type handle is freed.

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, CStr, CString};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use beff_trace::{Amode, Call, Function, Whence};
+use beff_trace::{strip_driver_prefix, Amode, Call, Function, Whence};
 
 use crate::clock::ticks;
 use crate::decode::text_at;
@@ -12,7 +12,7 @@ use crate::handles::has_error_class;
 use crate::mpi::{beff_modes, beff_whences, constant, handle, handle_at, pmpi, predefined_handles, Word};
 use crate::name::Name;
 use crate::original::Symbol;
-use crate::storage::strip_driver_prefix;
+use crate::storage::{file_path, inspect, name_path};
 use crate::thread_buffer::ThreadBuffer;
 
 /// Records a call after it has returned; `fill` adds arguments and results.
@@ -60,13 +60,14 @@ pub fn end_position(call: &Call, file: Word) -> Option<i64> {
     (is_it && pmpi!(File_get_position(file, &raw mut position)) == 0).then_some(position)
 }
 
-/// A file before its open: size in bytes and time since its last modification in ns. None if it does not exist.
-fn file_state_before_open(name: &str) -> Option<(i64, u64)> {
+/// A file before its opening or, with AT_SYMLINK_NOFOLLOW, its deletion: size in bytes and time since its last modification in ns. None if
+/// it does not exist.
+fn file_state(name: &str, flags: c_int) -> Option<(i64, u64)> {
     let path = CString::new(strip_driver_prefix(name)).ok()?;
     // SAFETY: the structure contains numbers only, for which zeros are valid.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the path is NUL-terminated, the structure is a local variable.
-    if unsafe { libc::stat(path.as_ptr(), &raw mut status) } != 0 {
+    if unsafe { libc::fstatat(libc::AT_FDCWD, path.as_ptr(), &raw mut status, flags) } != 0 {
         return None;
     }
     let changed_ns = i128::from(status.st_mtime) * 1_000_000_000 + i128::from(status.st_mtime_nsec);
@@ -81,12 +82,18 @@ fn is_first_rank(comm: Word) -> bool {
     pmpi!(Comm_rank(comm, &raw mut rank)) == 0 && rank == 0
 }
 
+/// Sets the name as given, and the path if it differs.
+fn set_name(call: &mut Call, name: Option<String>, path: Option<String>) {
+    call.path = path.filter(|path| name.as_deref().map(strip_driver_prefix) != Some(path));
+    call.name = name;
+}
+
 /// MPI_File_open.
 pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl FnOnce() -> c_int) -> c_int {
     let Some(mut inside) = name.enter() else { return call() };
     // SAFETY: the program passes a name.
-    let path = unsafe { text_at(path) };
-    let found = path.as_deref().map(file_state_before_open);
+    let given = unsafe { text_at(path) };
+    let found = given.as_deref().map(|name| file_state(name, 0));
     let gone = dictionary::take_missing_files();
     let begin = ticks();
     let code = call();
@@ -95,8 +102,15 @@ pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl Fn
     let lane = inside.buffer();
     // SAFETY: a successful call has written a handle there, which is a pointer in every MPI.
     let opened = (code == 0).then(|| unsafe { *(file as *const Word) });
+    // It may exist only now.
+    let path = given.as_deref().and_then(file_path);
     call.handle = Some(dictionary::file_opened(opened, path.as_deref().filter(|_| code == 0 && is_first_rank(comm))));
-    call.name = path;
+    let facts = path.as_deref().filter(|_| code == 0).and_then(inspect);
+    call.identity = facts.as_ref().map(|facts| facts.identity);
+    if let (Some(path), Some(fs_type)) = (&path, facts.and_then(|facts| facts.fs_type)) {
+        lane.storage(path, &fs_type, begin);
+    }
+    set_name(&mut call, given, path);
     call.number = found.map(|found| found.map_or(-1, |(size_bytes, _)| size_bytes));
     call.unchanged_ns = found.flatten().map(|(_, unchanged_ns)| unchanged_ns);
     call.amode = Some(amode(mode as c_int));
@@ -107,9 +121,6 @@ pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl Fn
         call.info = lane.info(handle(info), begin);
     }
     call.granted = opened.and_then(|file| lane.granted(file, begin));
-    if let (Some(path), 0) = (&call.name, code) {
-        lane.storage(path, begin);
-    }
     gone.iter().for_each(|path| lane.record_missing_file(path, begin));
     lane.record_call(&mut call);
     code
@@ -170,14 +181,25 @@ pub fn set_info(name: Name, file: Word, info: Word, call: impl FnOnce() -> c_int
 
 /// MPI_File_delete.
 pub fn delete(name: Name, path: Word, info: Word, call: impl FnOnce() -> c_int) -> c_int {
-    record_simple(name, call, |lane, call| {
-        // SAFETY: the program passes a name.
-        call.name = unsafe { text_at(path) };
-        call.name.as_deref().filter(|_| call.error.is_none()).into_iter().for_each(dictionary::file_deleted);
-        if !has_error_class(call, "MPI_ERR_INFO") {
-            call.info = lane.info(handle(info), call.begin_ns);
-        }
-    })
+    let Some(mut inside) = name.enter() else { return call() };
+    // SAFETY: the program passes a name.
+    let given = unsafe { text_at(path) };
+    let found = given.as_deref().and_then(|name| file_state(name, libc::AT_SYMLINK_NOFOLLOW));
+    let begin = ticks();
+    let code = call();
+    let end = ticks();
+    let mut call = name.new_call(begin, end, code);
+    let path = given.as_deref().and_then(name_path);
+    if code == 0 {
+        path.as_deref().into_iter().for_each(dictionary::file_deleted);
+        (call.number, call.unchanged_ns) = found.unzip();
+    }
+    set_name(&mut call, given, path);
+    if !has_error_class(&call, "MPI_ERR_INFO") {
+        call.info = inside.buffer().info(handle(info), begin);
+    }
+    inside.buffer().record_call(&mut call);
+    code
 }
 
 /// MPI_File_get_type_extent.
@@ -212,7 +234,8 @@ mod tests {
     fn names_lose_the_driver_and_nothing_else() {
         for (name, path) in [
             ("ufs:/a/b", "/a/b"),
-            ("nfs2:b:c", "b:c"),
+            ("nfs2:b:c", "nfs2:b:c"),
+            ("UFS:b:c", "b:c"),
             ("/a:b", "/a:b"),
             ("x:b", "x:b"),
             ("a", "a"),
@@ -236,10 +259,10 @@ mod tests {
 
     #[test]
     fn size_and_age_are_those_before_the_open() {
-        assert_eq!(file_state_before_open("/nowhere/f"), None);
+        assert_eq!(file_state("/nowhere/f", 0), None);
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), [0; 77]).unwrap();
-        let (bytes, unchanged_ns) = file_state_before_open(&format!("ufs:{}", file.path().display())).unwrap();
+        let (bytes, unchanged_ns) = file_state(&format!("ufs:{}", file.path().display()), 0).unwrap();
         assert!(bytes == 77 && unchanged_ns < 3_600_000_000_000, "{bytes} {unchanged_ns}");
     }
 }

@@ -10,7 +10,6 @@ use crate::decode;
 use crate::dictionary::{lock, EntryKind, GENERATION};
 use crate::mpi::{handle, is_predefined, pmpi, predefined_handles, Word};
 use crate::original::Symbol;
-use crate::storage::{self, strip_driver_prefix};
 use crate::thread_buffer::ThreadBuffer;
 
 pub fn has_error_class(call: &Call, class: &str) -> bool {
@@ -116,20 +115,13 @@ impl ThreadBuffer {
         Some(shared.number_entry(EntryKind::Info, tick, |out, id| event::put_info(out, tick, id, &pairs), self))
     }
 
-    /// Records the file system type of a file opened by this name.
-    pub fn storage(&mut self, path: &str, tick: u64) {
-        let path = strip_driver_prefix(path);
-        let Some(fs_type) = storage::fs_type(path) else { return };
+    /// Records the file system type of an opened file.
+    pub fn storage(&mut self, path: &str, fs_type: &str, tick: u64) {
         let tick = self.clamp_tick(tick);
         let mut shared = lock();
         shared.scratch.clear();
-        event::put_storage(&mut shared.scratch, 0, 0, path, &fs_type);
-        shared.number_entry(
-            EntryKind::Storage,
-            tick,
-            |out, id| event::put_storage(out, tick, id, path, &fs_type),
-            self,
-        );
+        event::put_storage(&mut shared.scratch, 0, 0, path, fs_type);
+        shared.number_entry(EntryKind::Storage, tick, |out, id| event::put_storage(out, tick, id, path, fs_type), self);
     }
 
     /// Records that a file had disappeared before the open at this tick.

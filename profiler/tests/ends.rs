@@ -279,3 +279,21 @@ fn a_record_that_is_truncated_ends_and_the_program_continues() {
         }
     }
 }
+
+#[test]
+fn a_file_is_known_by_its_inode_and_not_by_its_name() {
+    let scene = TestProgram::new("names.c", &[]).unwrap();
+    let run = scene.record(2, &[], &[]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let out = scene.path("names.csv");
+    beff_trace::merge::merge(&scene.path("profile"), &out, &beff_trace::merge::MergeOptions::default()).unwrap();
+    let (head, calls) = beff_trace::text::read_rank(&out, 0).unwrap();
+    let files: Vec<u32> = calls.filter_map(|call| call.unwrap().file).collect();
+    assert_eq!(files, [0, 1, 0, 0, 0, 2, 0]);
+    let data = scene.path("data").canonicalize().unwrap();
+    let expected = ["a/f", "b/f"].map(|name| data.join(name).to_str().unwrap().to_owned());
+    let paths: Vec<&String> = head.files.iter().map(|file| &file.path).collect();
+    assert_eq!(paths, [&expected[0], &expected[1], "link"]);
+    assert_eq!(head.files[0].size_bytes, None);
+    assert!(!head.files[0].fs_type.is_empty());
+}

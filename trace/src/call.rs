@@ -30,6 +30,11 @@ pub struct Call {
     pub file: Option<u32>,
     /// Raw files only: name of the opened or deleted file. Data representation of views and Register_datarep unless it is `native`.
     pub name: Option<String>,
+    /// Raw files only: path of the opened or deleted file, absolute and without symbolic links (the deleted name itself may be one). None if
+    /// it equals `name`.
+    pub path: Option<String>,
+    /// Raw files only: the file after its opening.
+    pub identity: Option<FileIdentity>,
     /// Explicit offset in etypes; displacement of a view in bytes; offset of a seek or of get_byte_offset; size of set_size and
     /// preallocate in bytes.
     pub offset: Option<i64>,
@@ -60,7 +65,7 @@ pub struct Call {
     /// Atomicity set or returned.
     pub flag: Option<bool>,
     /// Returned position, size, byte offset or extent; level of Init_thread or Pcontrol, code of Abort; for File_open the size of the file
-    /// before it, -1 if it did not exist.
+    /// before it, -1 if it did not exist; raw files only, of File_delete: size of the file before it.
     pub number: Option<i64>,
     /// Bytes moved by a data access that ended here (blocking call, End). None if unknown.
     pub bytes: Option<u64>,
@@ -79,6 +84,17 @@ pub struct Call {
     pub since_barrier_ns: Option<u64>,
     /// Text only, of reads, including nonblocking and split ones: origin of the bytes, in the order of the data.
     pub from: Vec<OriginRange>,
+}
+
+/// Identity of a file on a host. A number of an inode may be reused for a later file, whose creation time differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileIdentity {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+    /// Creation time, Unix time in ns; 0 if the file system does not report it.
+    pub created_unix_ns: u64,
 }
 
 /// Completion of a request.
@@ -144,6 +160,8 @@ impl Call {
             handle: None,
             file: None,
             name: None,
+            path: None,
+            identity: None,
             offset: None,
             count: None,
             datatype: None,

@@ -21,9 +21,9 @@ pub mod types;
 pub mod workload;
 
 pub use access::{AccessTracker, CallEffect, ResolvedAccess, TrackedView, TypedBuffer};
-pub use call::{Call, CallId, Completion, DataOrigin, OriginRange};
+pub use call::{Call, CallId, Completion, DataOrigin, FileIdentity, OriginRange};
 pub use function::{AccessForm, Direction, Function, PointerKind, Role};
 pub use head::{OpenedFile, Process, ProfileHead, RecordingStatus};
 pub use layout::{ByteRange, TypeError, TypeLayouts, TypeSegment};
-pub use names::{Amode, ErrorClass, Whence};
+pub use names::{strip_driver_prefix, Amode, ErrorClass, Whence};
 pub use types::{ArrayOrder, Datatype};

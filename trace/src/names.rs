@@ -123,3 +123,36 @@ impl Whence {
         [Self::Set, Self::Current, Self::End].into_iter().find(|w| w.name() == name)
     }
 }
+
+/// Driver prefixes of paths in ROMIO and its derivatives.
+const DRIVER_PREFIXES: &[&str] = &[
+    "ufs",
+    "nfs",
+    "xfs",
+    "sfs",
+    "pfs",
+    "hfs",
+    "piofs",
+    "lustre",
+    "gpfs",
+    "panfs",
+    "pvfs",
+    "pvfs2",
+    "daos",
+    "ime",
+    "quobyte",
+    "testfs",
+    "gridftp",
+    "zoidfs",
+    "bgl",
+    "bglockless",
+];
+
+/// The path of a file name without the prefix of a ROMIO driver (`ufs:path`).
+#[must_use]
+pub fn strip_driver_prefix(name: &str) -> &str {
+    match name.split_once(':') {
+        Some((prefix, path)) if DRIVER_PREFIXES.iter().any(|driver| driver.eq_ignore_ascii_case(prefix)) => path,
+        _ => name,
+    }
+}

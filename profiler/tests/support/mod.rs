@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use beff_trace::raw::{Event, ProcessFile};
-use beff_trace::{Amode, ArrayOrder, Call, Datatype, RecordingStatus};
+use beff_trace::{Amode, ArrayOrder, Call, Datatype, Function, RecordingStatus};
 
 use patient::own_sessions;
 
@@ -135,10 +135,10 @@ impl TestProgram {
         command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
         command.arg(&self.program).arg(self.dir.path()).arg(&data).args(arguments);
         let output = command.output().unwrap();
-        let files = std::fs::read_dir(&data).unwrap().map(|entry| {
-            let path = entry.unwrap().path();
-            (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())
-        });
+        let paths = std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path());
+        let files = paths
+            .filter(|path| path.is_file())
+            .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()));
         ProgramRun {
             code: output.status.code(),
             stdout: lines(&output.stdout, true),
@@ -260,7 +260,9 @@ fn line(call: &Call, tables: &Dictionaries) -> String {
         }));
     }
     let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name}={value}")));
-    add("number", call.number.map(|n| n.to_string()));
+    // That of File_delete is not a result of the call.
+    let number = call.number.filter(|_| call.function != Function::Delete);
+    add("number", number.map(|n| n.to_string()));
     add("error", call.error.map(|error| error.name().to_owned()));
     words.join(" ")
 }

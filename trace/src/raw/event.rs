@@ -2,7 +2,7 @@
 
 use super::varint::{put, put_list, put_signed, put_signed_list, put_text, VarintReader};
 use super::Event;
-use crate::call::{Call, Completion};
+use crate::call::{Call, Completion, FileIdentity};
 use crate::function::Function;
 use crate::names::{Amode, ErrorClass, Whence};
 use crate::types::{ArrayOrder, Datatype, Distribution};
@@ -93,6 +93,14 @@ pub fn put_call(out: &mut Vec<u8>, call: &Call) {
         mask |= 1 << 19;
         put(out, unchanged_ns);
     }
+    if let Some(path) = &call.path {
+        mask |= 1 << 20;
+        put_text(out, path);
+    }
+    if let Some(FileIdentity { device, inode, created_unix_ns }) = call.identity {
+        mask |= 1 << 21;
+        [device, inode, created_unix_ns].into_iter().for_each(|number| put(out, number));
+    }
     out[at..at + 3].copy_from_slice(&mask.to_le_bytes()[..3]);
     put_list(out, &call.requests);
     put(out, call.completions.len() as u64);
@@ -136,6 +144,10 @@ fn call(from: &mut VarintReader<'_>, tick: u64) -> Option<Call> {
     let mask = u32::from_le_bytes([from.byte()?, from.byte()?, from.byte()?, 0]);
     let signed = |value: u64| (value >> 1) as i64 ^ -((value & 1) as i64);
     for bit in (0..24).filter(|bit| mask & 1 << bit != 0) {
+        if bit == 20 {
+            call.path = Some(from.text()?);
+            continue;
+        }
         let value = from.number()?;
         let id = u32::try_from(value).ok();
         match bit {
@@ -164,6 +176,10 @@ fn call(from: &mut VarintReader<'_>, tick: u64) -> Option<Call> {
                 from.0 = rest;
             }
             19 => call.unchanged_ns = Some(value),
+            21 => {
+                let (inode, created_unix_ns) = (from.number()?, from.number()?);
+                call.identity = Some(FileIdentity { device: value, inode, created_unix_ns });
+            }
             _ => return None,
         }
     }

@@ -26,8 +26,9 @@ pub use clock::TickConversion;
 pub use head::ProcessHeader;
 pub use reader::{Events, ProcessFile};
 
-/// Version of the format. 2: [`Event::Storage`]. 3: [`Call::unchanged_ns`]. 4: [`Event::Removed`].
-pub const VERSION: u32 = 4;
+/// Version of the format. 2: [`Event::Storage`]. 3: [`Call::unchanged_ns`]. 4: [`Event::Removed`]. 5: [`Call::path`] and
+/// [`Call::identity`].
+pub const VERSION: u32 = 5;
 
 /// Prefix of the directory of a world, inside that of a recording with several worlds.
 pub const WORLD_PREFIX: &str = "world-";
@@ -69,14 +70,14 @@ pub enum Event {
     Storage {
         /// Number of the file.
         id: u32,
-        /// Name at the opening, without the prefix of a ROMIO driver.
+        /// Path as in [`Call::path`], before version 5 the name without the prefix of a ROMIO driver.
         path: String,
         /// File-system type as in proc_pid_mountinfo(5).
         fs_type: String,
     },
     /// A file that the process had closed, and that no longer existed at the next opening.
     Removed {
-        /// Name at the opening, without the prefix of a ROMIO driver.
+        /// Path, as above.
         path: String,
     },
     /// A call. Times are of the host's CLOCK_MONOTONIC, in ns.

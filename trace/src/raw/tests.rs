@@ -11,7 +11,9 @@ use super::block::{closed_header, BlockHeader, BlockKind, HEADER_BYTES, PAYLOAD_
 use super::clock::ClockSample;
 use super::record::{buffer_word, has, repeat_words, CompactRecord, REPEAT_TICKS, TAG_BASE, TAG_LAST, TAG_PART};
 use super::{event, Event, ProcessFile, ProcessHeader, RawError, BLOCK_BYTES, VERSION};
-use crate::{Amode, ArrayOrder, Call, Completion, Datatype, ErrorClass, Function, RecordingStatus, Whence};
+use crate::{
+    Amode, ArrayOrder, Call, Completion, Datatype, ErrorClass, FileIdentity, Function, RecordingStatus, Whence,
+};
 
 fn head(end: RecordingStatus) -> ProcessHeader {
     ProcessHeader {
@@ -211,8 +213,9 @@ fn calls() -> impl Strategy<Value = Call> {
         error,
     });
     let lists = (vec(any::<u64>(), 0..20), vec(completion, 0..20));
+    let file = (of("[a-zé/]{0,200}"), of(any::<[u64; 3]>()), of(any::<u64>()));
     let name = (0_u8..81, any::<bool>(), any::<u32>(), 0..1_u64 << 40);
-    (name, ids, numbers, rest, lists).prop_map(|(name, ids, numbers, rest, lists)| {
+    (name, ids, numbers, rest, lists, file).prop_map(|(name, ids, numbers, rest, lists, file)| {
         let mut call = Call::new(Function::from_number(name.0).unwrap(), 0, name.3);
         call.large_count = name.1 && call.function.has_large_count_variant();
         call.thread = name.2;
@@ -223,6 +226,8 @@ fn calls() -> impl Strategy<Value = Call> {
         call.whence = rest.3.map(|n| [Whence::Set, Whence::Current, Whence::End][n]);
         (call.flag, call.granted) = (rest.4, rest.5);
         (call.requests, call.completions) = lists;
+        let identity = |[device, inode, created_unix_ns]: [u64; 3]| FileIdentity { device, inode, created_unix_ns };
+        (call.path, call.identity, call.unchanged_ns) = (file.0, file.1.map(identity), file.2);
         call
     })
 }

@@ -2,6 +2,7 @@
 
 mod cases;
 mod model;
+mod names;
 mod order;
 
 use std::path::Path;
