@@ -8,7 +8,7 @@
 //! Set by the launcher: `BEFF_PROFILE_DIR` (directory of the files; nothing is recorded without it, as a message says), `BEFF_PROFILE_LIMIT_BYTES` (maximum
 //! size of a file), `BEFF_PROFILE_PMPI=0` (calls by `PMPI_` names are not recorded), `BEFF_PROFILE_OUT` and `BEFF_PROFILE_MERGER`
 //! (profile that rank 0 creates after MPI_Finalize, and the program for it), `BEFF_PROFILE_LAUNCHED` (`beff-raw profile` started the
-//! program). The library itself sets `BEFF_PROFILE_WORLD` in launchers that the program starts: it names the directory of their ranks
+//! program). A rank has none of them after MPI_Init (`environment`). The library itself sets `BEFF_PROFILE_WORLD` in launchers that the program starts: it names the directory of their ranks
 //! (`world`).
 
 mod bus_error;
@@ -17,6 +17,7 @@ mod cost;
 mod data;
 mod decode;
 mod dictionary;
+mod environment;
 mod files;
 mod handles;
 mod hosts;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use beff_trace::raw::ProcessFile;
 use beff_trace::RecordingStatus;
 
+use crate::environment::variable;
 use crate::message::{is_original_stderr, report};
 
 /// Maximum time from MPI_Finalize on rank 0 to the end of the last rank's file.
@@ -14,12 +15,15 @@ const MERGE_WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs `BEFF_PROFILE_MERGER profile merge DIR -o OUT`. Its stdout and stderr go to the stderr of this process.
 pub fn merge_after_finalize(dir: &Path, out: &Path, ranks: u32) {
-    let Some(merger) = std::env::var_os("BEFF_PROFILE_MERGER") else {
+    let Some(merger) = variable("BEFF_PROFILE_MERGER") else {
         return report("BEFF_PROFILE_OUT is set but BEFF_PROFILE_MERGER is not: merge with `beff-raw profile merge`");
     };
     wait_for_ranks(dir, ranks);
     let mut command = Command::new(&merger);
     command.args(["profile", "merge"]).arg(dir).arg("-o").arg(out).env_remove("LD_PRELOAD");
+    if let Some(launched) = variable("BEFF_PROFILE_LAUNCHED") {
+        command.env("BEFF_PROFILE_LAUNCHED", launched);
+    }
     command.stdin(Stdio::null());
     if is_original_stderr() {
         command.stdout(std::io::stderr());

@@ -10,6 +10,7 @@ use beff_trace::raw::{ProcessHeader, VERSION};
 use beff_trace::{Call, Function, RecordingStatus};
 
 use crate::clock::{self, ticks};
+use crate::environment::{self, variable};
 use crate::message::report;
 use crate::mpi::{handle, library_version, pmpi, predefined_handles, Word};
 use crate::name::{exclude_pmpi, is_pmpi_excluded, Name};
@@ -40,6 +41,7 @@ pub fn init(name: Name, provided: Word, call: impl FnOnce() -> c_int) -> c_int {
     let end = ticks();
     if code == 0 {
         start_recording(predefined_handles().comm_world, 0);
+        environment::hide();
         OPEN_SESSIONS.fetch_add(1, Ordering::Relaxed);
         record_now(name, begin, end, |call| {
             // SAFETY: the call has written the thread level.
@@ -58,6 +60,7 @@ pub fn session_init(name: Name, session: Word, call: impl FnOnce() -> c_int) -> 
         // SAFETY: the call has written a session there.
         let session = unsafe { crate::mpi::handle_at(session, 0) };
         start_recording(predefined_handles().comm_null, session);
+        environment::hide();
         OPEN_SESSIONS.fetch_add(1, Ordering::Relaxed);
         record_now(name, begin, end, |_| {});
     }
@@ -128,8 +131,8 @@ fn finish_recording(end: RecordingStatus, offset_ns: i64) {
         head.storage_bytes = storage_bytes();
         merge_here = (head.rank == 0 && end == RecordingStatus::Complete).then_some(head.ranks);
     });
-    if let (Some(ranks), Some(out)) = (merge_here, std::env::var_os("BEFF_PROFILE_OUT")) {
-        if let Some(recording) = std::env::var_os("BEFF_PROFILE_DIR") {
+    if let (Some(ranks), Some(out)) = (merge_here, variable("BEFF_PROFILE_OUT")) {
+        if let Some(recording) = variable("BEFF_PROFILE_DIR") {
             let (directory, out) = world::merge_paths(recording, out);
             merge::merge_after_finalize(&directory, &out, ranks);
         }
@@ -150,7 +153,7 @@ fn start_recording(world: Word, session: Word) {
     let Some((rank, ranks)) = (if session == 0 { world_rank(world) } else { session_rank(session) }) else {
         return report("cannot determine the rank of this process, which is not recorded");
     };
-    let Some(recording) = std::env::var_os("BEFF_PROFILE_DIR").filter(|directory| !directory.is_empty()) else {
+    let Some(recording) = variable("BEFF_PROFILE_DIR").filter(|directory| !directory.is_empty()) else {
         return world::report_unrecorded(
             rank,
             ranks,
@@ -175,8 +178,8 @@ fn start_recording(world: Word, session: Word) {
         end: RecordingStatus::Truncated,
         clock_samples: [loaded, clock::sample_clock()],
     };
-    let limit = std::env::var("BEFF_PROFILE_LIMIT_BYTES").ok();
-    let limit_bytes = match limit.as_deref().map(str::parse) {
+    let limit = variable("BEFF_PROFILE_LIMIT_BYTES");
+    let limit_bytes = match limit.as_deref().map(|limit| limit.to_string_lossy().parse()) {
         None => u64::MAX,
         Some(Ok(bytes)) => bytes,
         Some(Err(_)) => return report("BEFF_PROFILE_LIMIT_BYTES is not a number of bytes; nothing is recorded"),

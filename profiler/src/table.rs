@@ -11,7 +11,7 @@ use crate::mpi::{handle, Word};
 use crate::name::Name;
 use crate::original::Symbol;
 use crate::requests::{self, Statuses};
-use crate::{dictionary, program};
+use crate::{dictionary, environment, program};
 
 /// Exports one function: resolves the original and passes both to the body.
 macro_rules! export {
@@ -309,6 +309,16 @@ calls! {
         call(datatype)
     };
     Init: MPI_Type_free PMPI_Type_free;
+}
+calls! {
+    (command, arguments, ranks, info, root, comm, intercomm, codes), |name, call|
+        environment::shown_to(|| call(command, arguments, ranks, info, root, comm, intercomm, codes));
+    Init: MPI_Comm_spawn PMPI_Comm_spawn;
+}
+calls! {
+    (count, commands, arguments, ranks, infos, root, comm, intercomm, codes), |name, call|
+        environment::shown_to(|| call(count, commands, arguments, ranks, infos, root, comm, intercomm, codes));
+    Init: MPI_Comm_spawn_multiple PMPI_Comm_spawn_multiple;
 }
 
 /// One request.

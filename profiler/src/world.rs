@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use beff_trace::raw::WORLD_PREFIX;
 
-use crate::clock;
 use crate::hosts::host_name;
 use crate::message::report;
+use crate::{clock, environment};
 
 /// Names the world of a launcher that the recorded command starts; its ranks inherit the variable.
 const WORLD_VARIABLE: &str = "BEFF_PROFILE_WORLD";
@@ -21,7 +21,7 @@ const RANK_VARIABLES: [&str; 3] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RAN
 static DIRECTORY: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+    environment::variable(name)?.into_string().ok().filter(|value| !value.is_empty())
 }
 
 /// At load: names the world in launchers below `beff-raw profile`. The one that `profile` itself starts usually has no profiler: its world

@@ -148,3 +148,34 @@ fn parts_that_are_the_same_are_looked_at_once() {
     let types = file.events().filter(|event| matches!(event, Event::Type { .. })).count();
     assert!(types == 7 || types == 4, "{types}");
 }
+
+/// Processes that a rank starts have the environment that they would have without the profiler; those that start ranks have it whole.
+#[test]
+fn processes_that_a_rank_starts_do_not_see_the_profiler() {
+    let scene = TestProgram::new("children.c", &[]).unwrap();
+    let other = scene.path("x.so");
+    let status =
+        std::process::Command::new("cc").args(["-shared", "-fPIC", "-x", "c", "/dev/null", "-o"]).arg(&other).status();
+    assert!(status.unwrap().success());
+    let library = support::library();
+    let (library, other) = (library.to_str().unwrap(), other.to_str().unwrap());
+    for (preload, seen) in [
+        (library.to_owned(), ""),
+        (format!("{library}:{other}"), "LD_PRELOAD=x.so "),
+        (format!("{other} {library}"), "LD_PRELOAD=x.so "),
+    ] {
+        let variables = [("LD_PRELOAD", preload.as_str()), ("BEFF_PROFILE_LAUNCHED", "1")];
+        let run = scene.record(1, &variables, &["processes"]);
+        let expected = format!("system {seen}popen {seen}fork {seen}spawn {seen}end");
+        assert_eq!((run.code, run.stdout.concat()), (Some(0), expected), "{run:?}");
+    }
+    if scene.run(1, &[], &["ranks"]).code != Some(0) {
+        return eprintln!("SKIPPED: MPI_Comm_spawn does not work with this MPI");
+    }
+    let run = scene.record(1, &[], &["ranks"]);
+    assert_eq!((run.code, run.stdout.concat().as_str()), (Some(0), "system popen fork spawn end"), "{run:?}");
+    let worlds = std::fs::read_dir(scene.path("profile")).unwrap().map(|entry| entry.unwrap().path());
+    let spawned: Vec<_> = worlds.filter(|path| path.is_dir()).collect();
+    assert_eq!(spawned.len(), 1, "the spawned world: {run:?}");
+    assert!(spawned[0].join("rank-0.beff").exists(), "{spawned:?}");
+}

@@ -12,6 +12,8 @@
 static MPI_File file;
 static long calls;
 static char byte = 'x';
+/* Directory of the record. */
+static const char *profile;
 static sigjmp_buf back;
 static volatile sig_atomic_t caught;
 
@@ -33,10 +35,9 @@ static void *writes(void *which) {
 }
 
 static void damage(const char *how) {
-    const char *directory = getenv("BEFF_PROFILE_DIR");
     char path[4096];
-    if (!directory) return;
-    snprintf(path, sizeof path, "%s/rank-%d.beff", directory, rank);
+    if (!profile) return;
+    snprintf(path, sizeof path, "%s/rank-%d.beff", profile, rank);
     if (!strcmp(how, "unlink"))
         unlink(path);
     else if (truncate(path, strcmp(how, "part") ? 0 : 70000))
@@ -65,6 +66,7 @@ static const char *handler(void) {
 
 int main(int argc, char **argv) {
     const char *how = argv[3];
+    profile = getenv("BEFF_PROFILE_DIR");
     calls = atol(argv[4]);
     if (!strcmp(how, "before")) signal(SIGBUS, jump);
     int provided;
