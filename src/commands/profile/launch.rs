@@ -209,7 +209,6 @@ fn finalize_profiles(parts: &Path, output: &Path, command: &[OsString]) -> anyho
             }
             continue;
         }
-        merge::remove_parts(&recording);
         let word = shell_word(output.as_os_str());
         print_diagnostic(&format!("wrote {}; `beff-raw profile show {word}` shows its content", output.display()));
     }

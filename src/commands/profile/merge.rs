@@ -5,8 +5,10 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use beff_trace::merge::MergeError;
+use beff_trace::merge::{MergeError, MergeOptions, MergeReport};
 use beff_trace::raw::WORLD_PREFIX;
+use beff_trace::text::read_rank;
+use beff_trace::{ProfileHead, RecordingStatus};
 
 use super::options::{check_absent, MergeArgs};
 use crate::frame::command::print_diagnostic;
@@ -40,8 +42,12 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
     };
     check_absent(&output)?;
     if std::env::var_os(LAUNCHED_VARIABLE).is_some() {
-        // Started by rank 0 of this world.
-        return merge(&args.directory, &output).map(|()| Exit::Ok);
+        // Started by rank 0 of this world, which does not wait forever for the others: what is not final is merged again.
+        let report = merge_files(&args.directory, &output)?;
+        if is_final(&output) {
+            report.remarks().iter().for_each(|remark| print_diagnostic(remark));
+        }
+        return Ok(Exit::Ok);
     }
     let mut worlds = worlds(&args.directory, &output);
     if worlds.is_empty() {
@@ -52,11 +58,11 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
     }
     for (recording, output) in worlds {
         merge(&recording, &output)?;
-        print_diagnostic(&format!(
-            "wrote {}; the files in {} are no longer needed",
-            output.display(),
-            recording.display()
-        ));
+        let rest = match unused_recording(&recording, &output) {
+            None => format!("the files in {} are no longer needed", recording.display()),
+            Some(file) => format!("{} is not part of it", file.display()),
+        };
+        print_diagnostic(&format!("wrote {}; {rest}", output.display()));
     }
     Ok(Exit::Ok)
 }
@@ -106,17 +112,57 @@ pub fn merged_path(parts: &Path, output: &Path) -> PathBuf {
     parts.join(if beff_trace::text::is_zstd(output) { "merged.csv.zst" } else { MERGED_NAME })
 }
 
-/// Publishes the profile under its name: the merge by the ranks, or else a merge of their files.
+/// True if the recording of every rank had ended when it was merged.
+fn is_final(profile: &Path) -> bool {
+    let ended =
+        |(head, _): (ProfileHead, _)| head.processes.iter().all(|process| process.end != RecordingStatus::Truncated);
+    read_rank(profile, 0).is_ok_and(ended)
+}
+
+/// A file of a process that is not part of the profile, because it cannot be read or was created after the merge.
+fn unused_recording(parts: &Path, profile: &Path) -> Option<PathBuf> {
+    let processes = read_rank(profile, 0).map(|(head, _)| head.processes).unwrap_or_default();
+    let is_used = |name: &OsStr| {
+        let rank = recorded_rank(name).and_then(|rank| rank.parse::<usize>().ok());
+        // Processes without a file have no number.
+        rank.and_then(|rank| processes.get(rank)).is_some_and(|process| process.pid != 0)
+    };
+    let entries = std::fs::read_dir(parts).into_iter().flatten().flatten();
+    let unused = entries.filter(|entry| is_recording(&entry.file_name()) && !is_used(&entry.file_name()));
+    unused.map(|entry| entry.path()).min()
+}
+
+/// Publishes the profile under its name: the merge by the ranks, or else a merge of their files. Then removes these files.
 ///
 /// # Errors
-/// As [`run`]. A file of that name, and the files of the processes, are unchanged then.
+/// As [`run`]; a file of that name is unchanged then. Or the profile lacks the file of a process. The files of the processes are unchanged
+/// in both cases.
 pub fn publish_profile(parts: &Path, output: &Path) -> anyhow::Result<()> {
-    match std::fs::hard_link(merged_path(parts, output), output) {
+    link_or_merge(parts, output)?;
+    if let Some(file) = unused_recording(parts, output) {
+        let next = format!("If it is needed, merge again: {}", merge_command(parts, &unused_output(output)));
+        let what = "cannot be read or was created after the merge";
+        return Err(UsageError::new(
+            format!("wrote {}, but without {}, which {what}", output.display(), file.display()),
+            next,
+        )
+        .into());
+    }
+    remove_parts(parts);
+    Ok(())
+}
+
+fn link_or_merge(parts: &Path, output: &Path) -> anyhow::Result<()> {
+    let merged = merged_path(parts, output);
+    if !is_final(&merged) {
+        return merge(parts, output);
+    }
+    match std::fs::hard_link(merged, output) {
         Ok(()) => return Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Err(merge_error(&MergeError::Exists(output.to_owned()), parts, output))?;
+            return Err(merge_error(&MergeError::Exists(output.to_owned()), parts, output).into());
         }
-        // The ranks have not merged, or the file system does not support links.
+        // The file system does not support links.
         Err(_) => {}
     }
     merge(parts, output)
@@ -126,21 +172,26 @@ pub fn publish_profile(parts: &Path, output: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// As [`run`]. No part of the profile is left then.
-pub fn merge(parts: &Path, output: &Path) -> anyhow::Result<()> {
-    let report = beff_trace::merge::merge(parts, output, &beff_trace::merge::MergeOptions::default())
-        .map_err(|error| merge_error(&error, parts, output))?;
-    report.remarks().iter().for_each(|remark| print_diagnostic(remark));
+fn merge(parts: &Path, output: &Path) -> anyhow::Result<()> {
+    merge_files(parts, output)?.remarks().iter().for_each(|remark| print_diagnostic(remark));
     Ok(())
 }
 
+fn merge_files(parts: &Path, output: &Path) -> Result<MergeReport, UsageError> {
+    beff_trace::merge::merge(parts, output, &MergeOptions::default())
+        .map_err(|error| merge_error(&error, parts, output))
+}
+
 fn merge_error(error: &MergeError, parts: &Path, output: &Path) -> UsageError {
-    let command =
-        |output: &OsStr| format!("beff-raw profile merge {} -o {}", shell_word(parts.as_os_str()), shell_word(output));
     let next = match error {
-        MergeError::Exists(_) => format!("Merge under another name: {}", command(unused_output(output).as_os_str())),
-        _ => format!("Once that is fixed: {}, or -o FILE on another disk.", command(output.as_os_str())),
+        MergeError::Exists(_) => format!("Merge under another name: {}", merge_command(parts, &unused_output(output))),
+        _ => format!("Once that is fixed: {}, or -o FILE on another disk.", merge_command(parts, output)),
     };
     UsageError::new(error.to_string(), next)
+}
+
+fn merge_command(parts: &Path, output: &Path) -> String {
+    format!("beff-raw profile merge {} -o {}", shell_word(parts.as_os_str()), shell_word(output.as_os_str()))
 }
 
 fn unused_output(output: &Path) -> PathBuf {
@@ -159,12 +210,16 @@ fn has_recordings(parts: &Path) -> bool {
 }
 
 fn is_recording(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    name.starts_with("rank-") && name.ends_with(".beff")
+    recorded_rank(name).is_some()
+}
+
+/// The rank in the name of its file.
+fn recorded_rank(name: &OsStr) -> Option<String> {
+    Some(name.to_string_lossy().strip_prefix("rank-")?.strip_suffix(".beff")?.to_owned())
 }
 
 /// Removes the files of the processes and their merge, and nothing else: the directory stays if it contains other files.
-pub fn remove_parts(parts: &Path) {
+fn remove_parts(parts: &Path) {
     for entry in std::fs::read_dir(parts).into_iter().flatten().flatten() {
         let name = entry.file_name();
         if is_recording(&name) || name.to_string_lossy().starts_with(MERGED_NAME) {
@@ -185,6 +240,76 @@ pub fn remove_empty(parts: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The file of one of two ranks, without calls.
+    fn record(parts: &Path, rank: u32, end: RecordingStatus) {
+        let sample = |ns| beff_trace::raw::clock::ClockSample { tick: ns, ns };
+        let head = beff_trace::raw::ProcessHeader {
+            version: beff_trace::raw::VERSION,
+            rank,
+            ranks: 2,
+            host: "h".to_owned(),
+            pid: 7,
+            library: String::new(),
+            command: Vec::new(),
+            started_unix_ns: 1,
+            clock_offset_ns: [0; 2],
+            cost_ns: None,
+            storage_bytes: None,
+            end,
+            clock_samples: [sample(0), sample(9)],
+        };
+        std::fs::write(parts.join(format!("rank-{rank}.beff")), head.block()).unwrap();
+    }
+
+    /// `early` is the file of rank 1 when rank 0 merges, `late` the one when the program has ended.
+    fn published(early: Option<RecordingStatus>, late: Option<RecordingStatus>) -> (bool, Vec<RecordingStatus>, bool) {
+        let directory = tempfile::tempdir().unwrap();
+        let (parts, output) = (directory.path().join("a.csv.parts"), directory.path().join("a.csv"));
+        std::fs::create_dir(&parts).unwrap();
+        record(&parts, 0, RecordingStatus::Complete);
+        early.into_iter().for_each(|end| record(&parts, 1, end));
+        merge(&parts, &merged_path(&parts, &output)).unwrap();
+        late.into_iter().for_each(|end| record(&parts, 1, end));
+        let is_published = publish_profile(&parts, &output).is_ok();
+        let (head, _) = read_rank(&output, 0).unwrap();
+        (is_published, head.processes.iter().map(|process| process.end).collect(), parts.exists())
+    }
+
+    #[test]
+    fn what_a_rank_wrote_after_the_merge_by_rank_0_is_merged() {
+        use RecordingStatus::{Aborted, Complete, LimitReached, Truncated};
+        for (early, late, end) in [
+            (Some(Complete), None, Complete),
+            (Some(Truncated), Some(Complete), Complete),
+            (None, Some(Complete), Complete),
+            (None, Some(Truncated), Truncated),
+            (None, None, Truncated),
+            (Some(LimitReached), None, LimitReached),
+            (Some(Truncated), Some(Aborted), Aborted),
+        ] {
+            assert_eq!(published(early, late), (true, vec![Complete, end], false), "{early:?} {late:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_in_the_profile_keeps_all_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let (parts, output) = (directory.path().join("a.csv.parts"), directory.path().join("a.csv"));
+        std::fs::create_dir(&parts).unwrap();
+        record(&parts, 0, RecordingStatus::Complete);
+        std::fs::write(parts.join("rank-1.beff"), "damaged").unwrap();
+        let error = publish_profile(&parts, &output).unwrap_err().to_string();
+        assert!(error.contains("rank-1.beff") && error.contains("2-a.csv"), "{error}");
+        assert!(output.exists() && parts.join("rank-0.beff").exists() && parts.join("rank-1.beff").exists());
+        // A file of a rank that appears after the merge.
+        std::fs::remove_file(parts.join("rank-1.beff")).unwrap();
+        std::fs::remove_file(&output).unwrap();
+        merge(&parts, &output).unwrap();
+        assert_eq!(unused_recording(&parts, &output), None);
+        record(&parts, 1, RecordingStatus::Complete);
+        assert_eq!(unused_recording(&parts, &output), Some(parts.join("rank-1.beff")));
+    }
 
     #[test]
     fn profiles_of_further_worlds_are_numbered() {
