@@ -1,6 +1,6 @@
 //! Records every MPI-IO call of the program into which it is preloaded.
 //!
-//! Every function of the MPI-IO chapter is defined here under its own name (`table`) and calls the original of the MPI library
+//! Calls of POSIX that change its files by name or size are recorded too (`posix`). Every function of the MPI-IO chapter is defined here under its own name (`table`) and calls the original of the MPI library
 //! (`original`), transparently for the program. Calls are recorded in a buffer (`thread_buffer`) of the thread (`thread`), part of the
 //! process file (`sink`). `data`, `files`, `requests` and `program` define the recorded values, `dictionary` numbers the objects of
 //! handles, `decode` decodes them, `handles` uses both. `beff_trace::raw` reads the file.
@@ -26,6 +26,7 @@ mod message;
 mod mpi;
 mod name;
 mod original;
+mod posix;
 mod program;
 mod requests;
 mod sink;

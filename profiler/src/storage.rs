@@ -51,16 +51,25 @@ fn fs_type(mount: u64) -> Option<String> {
 
 /// The absolute path of a file name of MPI, without symbolic links in its directory. None if its directory does not exist.
 pub fn name_path(name: &str) -> Option<String> {
-    let name = Path::new(strip_driver_prefix(name));
+    link_path(Path::new(strip_driver_prefix(name)))
+}
+
+/// The absolute path of a file of MPI without symbolic links, or the path of its name if it does not exist.
+pub fn file_path(name: &str) -> Option<String> {
+    target_path(Path::new(strip_driver_prefix(name)))
+}
+
+/// The absolute path of a name, without symbolic links in its directory. None if its directory does not exist.
+pub fn link_path(name: &Path) -> Option<String> {
     let directory = name.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     directory.canonicalize().ok()?.join(name.file_name()?).into_os_string().into_string().ok()
 }
 
 /// The absolute path of a file without symbolic links, or the path of its name if it does not exist.
-pub fn file_path(name: &str) -> Option<String> {
-    match Path::new(strip_driver_prefix(name)).canonicalize() {
+pub fn target_path(name: &Path) -> Option<String> {
+    match name.canonicalize() {
         Ok(path) => path.into_os_string().into_string().ok(),
-        Err(_) => name_path(name),
+        Err(_) => link_path(name),
     }
 }
 

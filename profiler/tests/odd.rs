@@ -179,3 +179,37 @@ fn processes_that_a_rank_starts_do_not_see_the_profiler() {
     assert_eq!(spawned.len(), 1, "the spawned world: {run:?}");
     assert!(spawned[0].join("rank-0.beff").exists(), "{spawned:?}");
 }
+
+/// Not those of the library itself, of which MPI_File_delete and MPI_File_open have some.
+#[test]
+fn posix_calls_that_change_files_of_mpi_io_are_in_the_profile() {
+    let scene = TestProgram::new("posix.c", &[]).unwrap();
+    let run = scene.record(1, &[], &[]);
+    assert_eq!((run.code, run.stdout.concat().as_str()), (Some(0), "as before"), "{run:?}");
+    let out = scene.path("posix.csv");
+    beff_trace::merge::merge(&scene.path("profile"), &out, &beff_trace::merge::MergeOptions::default()).unwrap();
+    let (head, calls) = beff_trace::text::read_rank(&out, 0).unwrap();
+    let text = |call: &Call| {
+        let mut line = format!("{} {}", call.function.name(), call.file.unwrap());
+        call.target.iter().for_each(|target| line += &format!(" to {target}"));
+        call.offset.iter().for_each(|offset| line += &format!(" offset {offset}"));
+        call.amode.iter().filter(|mode| mode.has("create")).for_each(|_| line += " create");
+        call.error.iter().for_each(|error| line += &format!(" {}", error.name()));
+        line
+    };
+    let of_files = |call: &Call| call.function.role() == beff_trace::Role::Posix;
+    let lines: Vec<String> = calls.map(Result::unwrap).filter(of_files).map(|call| text(&call)).collect();
+    let expected = [
+        "truncate 0 offset 3",
+        "truncate 0 offset 5",
+        "rename 0 to 1",
+        "open_truncate 0 create",
+        "open_truncate 0 create",
+        "open_truncate 0 create",
+        "unlink 0",
+        "unlink 1",
+        "unlink 0 MPI_ERR_NO_SUCH_FILE",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(head.files.len(), 2, "{:?}", head.files);
+}

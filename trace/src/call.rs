@@ -30,13 +30,17 @@ pub struct Call {
     pub file: Option<u32>,
     /// Raw files only: name of the opened or deleted file. Data representation of views and Register_datarep unless it is `native`.
     pub name: Option<String>,
-    /// Raw files only: path of the opened or deleted file, absolute and without symbolic links (the deleted name itself may be one). None if
+    /// Of rename: the file that has the new name.
+    pub target: Option<u32>,
+    /// Raw files only: path of the opened, deleted or changed file, absolute and without symbolic links (the deleted name itself may be one). None if
     /// it equals `name`.
     pub path: Option<String>,
     /// Raw files only: the file after its opening.
     pub identity: Option<FileIdentity>,
-    /// Explicit offset in etypes; displacement of a view in bytes; offset of a seek or of get_byte_offset; size of set_size and
-    /// preallocate in bytes.
+    /// Raw files only, of rename: the new path.
+    pub target_path: Option<String>,
+    /// Explicit offset in etypes; displacement of a view in bytes; offset of a seek or of get_byte_offset; size of set_size,
+    /// preallocate and truncate in bytes.
     pub offset: Option<i64>,
     /// Elements of `datatype` in memory.
     pub count: Option<i64>,
@@ -162,6 +166,8 @@ impl Call {
             name: None,
             path: None,
             identity: None,
+            target: None,
+            target_path: None,
             offset: None,
             count: None,
             datatype: None,

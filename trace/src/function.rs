@@ -1,4 +1,4 @@
-//! Table of recorded functions. Names are those of the MPI standard without `MPI_`.
+//! Table of recorded functions. Names are those of the MPI standard without `MPI_`, or of POSIX.
 
 /// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,6 +56,8 @@ pub enum Role {
     Request,
     /// Begins, ends or marks the program.
     Program,
+    /// POSIX call of the program that changes a file which MPI-IO uses.
+    Posix,
 }
 
 const fn data(direction: Direction, pointer: PointerKind, form: AccessForm, collective: bool) -> Role {
@@ -66,8 +68,8 @@ const COLLECTIVE: Role = Role::File { collective: true };
 
 macro_rules! functions {
     ($($name:ident, $typed:literal, $large:literal, $role:expr;)+) => {
-        /// An MPI function, without the `_c` of its large-count variant.
-        #[allow(missing_docs)] // the names are those of the standard
+        /// An MPI function, without the `_c` of its large-count variant, or a POSIX function.
+        #[allow(missing_docs)] // the names are those of the standards
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Function { $($name,)+ }
@@ -163,6 +165,10 @@ functions! {
     RequestGetStatusAny, "Request_get_status_any", false, Role::Request;
     RequestGetStatusAll, "Request_get_status_all", false, Role::Request;
     RequestGetStatusSome, "Request_get_status_some", false, Role::Request;
+    Unlink, "unlink", false, Role::Posix;
+    Truncate, "truncate", false, Role::Posix;
+    Rename, "rename", false, Role::Posix;
+    OpenTruncate, "open_truncate", false, Role::Posix;
 }
 
 impl Function {
@@ -179,6 +185,13 @@ impl Function {
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().1
+    }
+
+    /// The name for users: with `MPI_`, except for calls of POSIX.
+    #[must_use]
+    pub fn full_name(self) -> String {
+        let prefix = if self.role() == Role::Posix { "" } else { "MPI_" };
+        format!("{prefix}{}", self.name())
     }
 
     /// True if MPI-4 has a large-count variant, `_c`.

@@ -92,7 +92,7 @@ impl ProgramPlan {
             Role::Data { direction, form, .. } => self.plan_access(step, direction, form),
             Role::File { .. } => Ok(self.plan_file_call(call)),
             Role::Request => Ok(self.plan_request_call(call)),
-            Role::Program => Ok(StepAction::None),
+            Role::Program | Role::Posix => Ok(StepAction::None),
         }
     }
 

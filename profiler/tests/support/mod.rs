@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use beff_trace::raw::{Event, ProcessFile};
-use beff_trace::{Amode, ArrayOrder, Call, Datatype, Function, RecordingStatus};
+use beff_trace::{Amode, ArrayOrder, Call, Datatype, Function, RecordingStatus, Role};
 
 use patient::own_sessions;
 
@@ -216,8 +216,10 @@ pub fn text(file: &ProcessFile) -> Vec<String> {
             Event::Call(call) => {
                 assert!(call.begin_ns >= last_ns && call.end_ns >= call.begin_ns, "{call:?} after {last_ns}");
                 last_ns = call.begin_ns;
-                if !["Init", "Init_thread", "Finalize", "Session_init", "Session_finalize"]
-                    .contains(&call.function.name())
+                // The files of the programs themselves, such as their output, are changed by POSIX calls.
+                if call.function.role() != Role::Posix
+                    && !["Init", "Init_thread", "Finalize", "Session_init", "Session_finalize"]
+                        .contains(&call.function.name())
                 {
                     lines.push(line(&call, &tables));
                 }

@@ -48,7 +48,7 @@ pub struct CallFilter {
 pub enum CallDisposition {
     /// Replayed, perhaps with fewer requests.
     Replayed,
-    /// Not related to files: begin and end of the program, marks.
+    /// Not a call on a file of MPI: begin and end of the program, marks, POSIX.
     NonFileCall,
     /// Omitted, because it cannot be replayed.
     Omitted(&'static str),
@@ -72,7 +72,8 @@ impl CallFilter {
 
     /// Treatment of the next call of the rank. `unknown`: why the location of its data is unknown, for a backend that needs it.
     pub fn classify(&mut self, call: &mut Call, unknown: Option<&'static str>) -> CallDisposition {
-        let is_program = matches!(call.function.role(), Role::Program)
+        // Openings reproduce the effects of POSIX calls: the state of each file is that of the recording.
+        let is_program = matches!(call.function.role(), Role::Program | Role::Posix)
             && !matches!(call.function, Function::RegisterDatarep | Function::CreateErrhandler);
         if is_program {
             return CallDisposition::NonFileCall;

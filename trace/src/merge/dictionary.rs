@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::file_names::{FileTable, NameTable};
 use super::interner::Interner;
 use crate::call::Call;
-use crate::function::Function;
+use crate::function::{Function, Role};
 use crate::head::{OpenedFile, RecordingStatus};
 use crate::raw::{Event, ProcessFile, ProcessHeader};
 use crate::types::Datatype;
@@ -131,9 +131,9 @@ impl CommonDictionary {
         call.comm = common(&numbers.comms, call.comm);
         call.info = common(&numbers.infos, call.info);
         call.granted = common(&numbers.infos, call.granted);
-        if matches!(call.function, Function::Open | Function::Delete) {
-            call.file = self.files.file_of(call);
-            (call.name, call.path, call.identity) = (None, None, None);
+        if matches!(call.function, Function::Open | Function::Delete) || call.function.role() == Role::Posix {
+            (call.file, call.target) = self.files.files_of(call);
+            (call.name, call.path, call.identity, call.target_path) = (None, None, None, None);
             if call.function == Function::Delete {
                 call.number = None;
             }

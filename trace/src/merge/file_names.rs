@@ -6,11 +6,11 @@ use std::hash::Hash;
 
 use super::interner::Interner;
 use crate::call::{Call, FileIdentity};
-use crate::function::Function;
+use crate::function::{Function, Role};
 use crate::head::OpenedFile;
 use crate::names::strip_driver_prefix;
 
-/// The name of the file that a call opens or deletes.
+/// The name of the file that a call opens, deletes or changes.
 fn name_of(call: &Call) -> Option<&str> {
     call.path.as_deref().or_else(|| call.name.as_deref().map(strip_driver_prefix))
 }
@@ -45,9 +45,15 @@ pub(super) struct NameTable {
     names: Interner<String>,
     /// Name as the program gave it first.
     given: Vec<String>,
+    /// The name was passed to MPI.
+    has_mpi_calls: Vec<bool>,
     openings: Vec<Opening>,
     /// Successful MPI_File_delete.
     deletions: Vec<(u32, FileState)>,
+    /// Times of successful unlinks and renames. A replay does not execute them.
+    posix_removals: Vec<(u32, i128)>,
+    /// Names before and after successful renames.
+    renames: Vec<(u32, u32)>,
     /// Times at which a process found that a name did not exist any more.
     removals: Vec<(u32, i128)>,
     /// File-system types. Empty if processes reported different ones.
@@ -70,23 +76,56 @@ impl NameTable {
 
     /// Records a call that opens or deletes a file. `comm` is the common number of its communicator.
     pub(super) fn record_call(&mut self, process: usize, call: &Call, begin_ns: i128, comm: Option<u32>) {
-        if !matches!(call.function, Function::Open | Function::Delete) {
+        let is_posix = call.function.role() == Role::Posix;
+        if !is_posix && !matches!(call.function, Function::Open | Function::Delete) {
             return;
         }
         let Some(name) = name_of(call) else { return };
-        let name = self.names.intern(name.to_owned());
-        if name as usize == self.given.len() {
-            self.given.push(strip_driver_prefix(call.name.as_deref().unwrap_or_default()).to_owned());
-        }
+        let name = self.number(name, call.name.as_deref().unwrap_or_default());
         let state = FileState { begin_ns, size_bytes: call.number, unchanged_ns: call.unchanged_ns };
         let is_successful = call.error.is_none();
+        self.has_mpi_calls[name as usize] |= !is_posix;
         match call.function {
             Function::Open => {
                 let identity = call.identity;
                 self.openings.push(Opening { begin_ns, process, name, comm, identity, state, is_successful });
             }
-            _ if is_successful => self.deletions.push((name, state)),
+            Function::Delete if is_successful => self.deletions.push((name, state)),
+            Function::Unlink | Function::Rename if is_successful => {
+                self.posix_removals.push((name, begin_ns));
+                if let Some(path) = call.target_path.as_deref() {
+                    let target = self.number(path, path);
+                    self.renames.push((name, target));
+                }
+            }
             _ => {}
+        }
+    }
+
+    fn number(&mut self, name: &str, given: &str) -> u32 {
+        let number = self.names.intern(name.to_owned());
+        if number as usize == self.given.len() {
+            self.given.push(strip_driver_prefix(given).to_owned());
+            self.has_mpi_calls.push(false);
+        }
+        number
+    }
+
+    /// Names that MPI-IO uses, and those from or to which their files are renamed.
+    fn used_names(&self, groups: &NameGroups) -> HashSet<u32> {
+        let with_mpi_calls = (0..self.names.list.len() as u32).filter(|name| self.has_mpi_calls[*name as usize]);
+        let mut used: HashSet<u32> = with_mpi_calls.map(|name| groups.root(name)).collect();
+        loop {
+            let known = used.len();
+            for (one, other) in &self.renames {
+                let roots = [groups.root(*one), groups.root(*other)];
+                if roots.iter().any(|root| used.contains(root)) {
+                    used.extend(roots);
+                }
+            }
+            if used.len() == known {
+                return used;
+            }
         }
     }
 
@@ -97,10 +136,11 @@ impl NameTable {
         self.join_collective_openings(hosts, first_ranks, &mut groups);
         let mut table = FileTable::default();
         let mut numbers = Interner::default();
-        for name in 0..self.names.list.len() as u32 {
+        let used = self.used_names(&groups);
+        for name in (0..self.names.list.len() as u32).filter(|name| used.contains(&groups.root(*name))) {
             table.numbers.insert(self.names.list[name as usize].clone(), numbers.intern(groups.root(name)));
         }
-        let file_of = |name: u32| table.numbers[&self.names.list[name as usize]] as usize;
+        let file_of = |name: u32| table.numbers.get(&self.names.list[name as usize]).map(|file| *file as usize);
         table.files = numbers.list.iter().map(|root| FileHistory::new(&self, *root)).collect();
         let mut same_names: HashMap<&str, u32> = HashMap::new();
         numbers.list.iter().for_each(|root| *same_names.entry(&self.given[*root as usize]).or_default() += 1);
@@ -111,7 +151,7 @@ impl NameTable {
             }
         }
         for opening in &self.openings {
-            let file = file_of(opening.name);
+            let Some(file) = file_of(opening.name) else { continue };
             table.opened_with.extend(opening.comm.map(|comm| (file as u32, comm)));
             if opening.is_successful {
                 table.files[file].set_earlier_state(opening.state);
@@ -119,7 +159,7 @@ impl NameTable {
             }
         }
         for (name, state) in &self.deletions {
-            let file = &mut table.files[file_of(*name)];
+            let Some(file) = file_of(*name).map(|file| &mut table.files[file]) else { continue };
             let first = *file.first_deletion_ns.get_or_insert(state.begin_ns);
             file.first_deletion_ns = Some(first.min(state.begin_ns));
             if state.size_bytes.is_some() {
@@ -127,7 +167,7 @@ impl NameTable {
             }
         }
         for (name, seen_ns) in &self.removals {
-            let file = &mut table.files[file_of(*name)];
+            let Some(file) = file_of(*name).map(|file| &mut table.files[file]) else { continue };
             file.removal_ns = Some(file.removal_ns.map_or(*seen_ns, |known| known.min(*seen_ns)));
         }
         table
@@ -158,7 +198,8 @@ impl NameTable {
         }
         let deletions = self.deletions.iter().map(|(name, state)| (*name, state.begin_ns));
         let mut ends: HashMap<u32, Vec<i128>> = HashMap::new();
-        deletions.chain(self.removals.iter().copied()).for_each(|(name, ns)| ends.entry(name).or_default().push(ns));
+        let removals = self.removals.iter().chain(&self.posix_removals).copied();
+        deletions.chain(removals).for_each(|(name, ns)| ends.entry(name).or_default().push(ns));
         let is_removed = |name: &u32, from_ns: i128, to_ns: i128| {
             ends.get(name).is_some_and(|ends| ends.iter().any(|ns| (from_ns..=to_ns).contains(ns)))
         };
@@ -276,7 +317,7 @@ impl FileHistory {
         Some(first.begin_ns - i128::from(first.unchanged_ns?)).filter(|_| is_first)
     }
 
-    /// Time when it was found missing, if it was removed other than by MPI and not opened again.
+    /// Time when it was found missing, if MPI did not remove it and it was not opened again.
     fn removed_ns(&self) -> Option<i128> {
         let gone_ns = self.removal_ns.filter(|_| self.first_deletion_ns.is_none())?;
         self.last_opening_ns.is_none_or(|last| last < gone_ns).then_some(gone_ns)
@@ -294,9 +335,10 @@ pub(super) struct FileTable {
 }
 
 impl FileTable {
-    /// Number of the file that a call opens or deletes.
-    pub(super) fn file_of(&self, call: &Call) -> Option<u32> {
-        name_of(call).and_then(|name| self.numbers.get(name)).copied()
+    /// Numbers of the file that a call opens or changes by name, and of that to which it renames it.
+    pub(super) fn files_of(&self, call: &Call) -> (Option<u32>, Option<u32>) {
+        let number = |name: Option<&str>| name.and_then(|name| self.numbers.get(name)).copied();
+        (number(name_of(call)), number(call.target_path.as_deref()))
     }
 
     /// Files with their state before they were first used. Times are relative to `zero_ns`.

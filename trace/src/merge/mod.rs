@@ -5,8 +5,8 @@
 mod collectives;
 mod contents;
 mod dictionary;
-mod file_size;
 mod file_names;
+mod file_size;
 mod files;
 mod history;
 mod interner;
@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::call::Call;
+use crate::function::Role;
 use crate::head::{Process, ProfileHead, RecordingStatus};
 use crate::layout::{TypeError, TypeLayouts};
 use crate::raw::{Event, Events, ProcessFile, RawError};
@@ -149,6 +150,10 @@ impl CallSource for ProcessCalls<'_> {
         loop {
             if let Event::Call(mut call) = self.events.next()? {
                 self.dictionary.translate(self.process, &mut call);
+                // POSIX calls on files that MPI-IO does not use.
+                if call.function.role() == Role::Posix && call.file.is_none() {
+                    continue;
+                }
                 return Some(call);
             }
         }

@@ -101,6 +101,10 @@ pub fn put_call(out: &mut Vec<u8>, call: &Call) {
         mask |= 1 << 21;
         [device, inode, created_unix_ns].into_iter().for_each(|number| put(out, number));
     }
+    if let Some(path) = &call.target_path {
+        mask |= 1 << 22;
+        put_text(out, path);
+    }
     out[at..at + 3].copy_from_slice(&mask.to_le_bytes()[..3]);
     put_list(out, &call.requests);
     put(out, call.completions.len() as u64);
@@ -144,8 +148,8 @@ fn call(from: &mut VarintReader<'_>, tick: u64) -> Option<Call> {
     let mask = u32::from_le_bytes([from.byte()?, from.byte()?, from.byte()?, 0]);
     let signed = |value: u64| (value >> 1) as i64 ^ -((value & 1) as i64);
     for bit in (0..24).filter(|bit| mask & 1 << bit != 0) {
-        if bit == 20 {
-            call.path = Some(from.text()?);
+        if bit == 20 || bit == 22 {
+            *(if bit == 20 { &mut call.path } else { &mut call.target_path }) = Some(from.text()?);
             continue;
         }
         let value = from.number()?;

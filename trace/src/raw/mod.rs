@@ -27,7 +27,7 @@ pub use head::ProcessHeader;
 pub use reader::{Events, ProcessFile};
 
 /// Version of the format. 2: [`Event::Storage`]. 3: [`Call::unchanged_ns`]. 4: [`Event::Removed`]. 5: [`Call::path`] and
-/// [`Call::identity`].
+/// [`Call::identity`], calls of [`crate::Role::Posix`].
 pub const VERSION: u32 = 5;
 
 /// Prefix of the directory of a world, inside that of a recording with several worlds.

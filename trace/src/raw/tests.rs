@@ -213,8 +213,8 @@ fn calls() -> impl Strategy<Value = Call> {
         error,
     });
     let lists = (vec(any::<u64>(), 0..20), vec(completion, 0..20));
-    let file = (of("[a-zé/]{0,200}"), of(any::<[u64; 3]>()), of(any::<u64>()));
-    let name = (0_u8..81, any::<bool>(), any::<u32>(), 0..1_u64 << 40);
+    let file = (of("[a-zé/]{0,200}"), of(any::<[u64; 3]>()), of(any::<u64>()), of("[a-zé/]{0,200}"));
+    let name = (0_u8..85, any::<bool>(), any::<u32>(), 0..1_u64 << 40);
     (name, ids, numbers, rest, lists, file).prop_map(|(name, ids, numbers, rest, lists, file)| {
         let mut call = Call::new(Function::from_number(name.0).unwrap(), 0, name.3);
         call.large_count = name.1 && call.function.has_large_count_variant();
@@ -227,7 +227,8 @@ fn calls() -> impl Strategy<Value = Call> {
         (call.flag, call.granted) = (rest.4, rest.5);
         (call.requests, call.completions) = lists;
         let identity = |[device, inode, created_unix_ns]: [u64; 3]| FileIdentity { device, inode, created_unix_ns };
-        (call.path, call.identity, call.unchanged_ns) = (file.0, file.1.map(identity), file.2);
+        (call.path, call.identity, call.unchanged_ns, call.target_path) =
+            (file.0, file.1.map(identity), file.2, file.3);
         call
     })
 }

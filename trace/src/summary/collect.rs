@@ -149,7 +149,7 @@ impl<'a> SummaryCollector<'a> {
         match role {
             Role::Data { form, direction, .. } => self.record_data(call, (form, direction), row_number, placed),
             Role::Request => self.record_completions(call),
-            Role::File { .. } | Role::Program => {}
+            Role::File { .. } | Role::Program | Role::Posix => {}
         }
     }
 

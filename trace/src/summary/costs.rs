@@ -182,7 +182,7 @@ fn advice(function: Function, shape: &CallShape) -> String {
             "wait for nonblocking accesses; more work between their begin and this call would overlap more of it"
                 .to_owned()
         }
-        Role::File { .. } | Role::Program => file_advice(function, shape).to_owned(),
+        Role::File { .. } | Role::Program | Role::Posix => file_advice(function, shape).to_owned(),
     }
 }
 

@@ -3,5 +3,5 @@
 use crate::Function;
 
 pub(super) fn function_name(function: Function, large: bool) -> String {
-    format!("MPI_{}{}", function.name(), if large { "_c" } else { "" })
+    format!("{}{}", function.full_name(), if large { "_c" } else { "" })
 }

@@ -28,7 +28,7 @@ macro_rules! keys {
 keys! {
     Thread "thread" Error "error" Handle "handle" File "file" Name "name" Offset "offset" Count "count" Type "type" Buffer "buffer" Etype "etype"
     Filetype "filetype" Comm "comm" Mode "mode" Info "info" Granted "granted" Whence "whence" Flag "flag" Number "number"
-    Bytes "bytes" Request "request" Requests "requests" Done "done" Polls "polls" After "after" Met "met" From "from"
+    Bytes "bytes" Request "request" Requests "requests" Done "done" Polls "polls" After "after" Met "met" From "from" To "to"
 }
 
 /// Set of keys as bits.
@@ -76,7 +76,7 @@ pub(super) fn of(function: Function) -> (KeySet, KeySet) {
         After, Buffer, Bytes, Comm, Count, Done, Error, Etype, File, Filetype, Flag, From, Granted, Handle, Info, Mode,
         Name, Number,
     };
-    use Key::{Met, Offset, Polls, Request, Requests, Thread, Type, Whence};
+    use Key::{Met, Offset, Polls, Request, Requests, Thread, To, Type, Whence};
     const ANY: KeySet = KeySet::from_keys(&[Thread, Error, After]);
     const NONE: KeySet = KeySet::from_keys(&[]);
     const HANDLE: KeySet = KeySet::from_keys(&[Handle]);
@@ -96,6 +96,12 @@ pub(super) fn of(function: Function) -> (KeySet, KeySet) {
             (needed, more.union(from))
         }
         Role::Request => (NONE, KeySet::from_keys(&[Requests, Done, Polls, Flag, Number])),
+        Role::Posix => match function {
+            Function::Truncate => (KeySet::from_keys(&[File, Offset]), NONE),
+            Function::Rename => (KeySet::from_keys(&[File, To]), NONE),
+            Function::OpenTruncate => (KeySet::from_keys(&[File]), KeySet::from_keys(&[Mode])),
+            _ => (KeySet::from_keys(&[File]), NONE),
+        },
         Role::Program | Role::File { .. } => match function {
             Function::Open => {
                 (KeySet::from_keys(&[Handle, Comm, File, Mode]), KeySet::from_keys(&[Info, Granted, Number]))

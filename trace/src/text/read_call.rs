@@ -151,6 +151,7 @@ impl CallParser {
             Key::Polls => call.polls = unsigned(value)?,
             Key::After => call.after = list(value).map(|part| after(part, bounds.ranks)).collect::<Result<_>>()?,
             Key::Met => call.since_barrier_ns = Some(unsigned(value)?),
+            Key::To => call.target = Some(index(value, bounds.files, "file")?),
             Key::From => call.from = list(value).map(|part| origin(part, bounds.ranks)).collect::<Result<_>>()?,
         }
         Ok(())

@@ -205,6 +205,7 @@ fn call(head: &ProfileHead) -> impl Strategy<Value = Call> {
             call.thread = if has(Key::Thread) { function.2 } else { 0 };
             call.handle = has(Key::Handle).then_some(i.4);
             call.file = has(Key::File).then_some(i.0);
+            call.target = has(Key::To).then_some(i.0);
             call.name = has(Key::Name).then_some(v.0);
             call.offset = has(Key::Offset).then_some(v.1);
             call.count = has(Key::Count).then_some(v.2);

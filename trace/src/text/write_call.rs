@@ -70,6 +70,7 @@ fn write_unknown_keys(out: &mut Vec<u8>, call: &Call) {
     has(Key::Mode, call.amode.is_some());
     has(Key::Whence, call.whence.is_some());
     has(Key::Flag, call.flag.is_some());
+    has(Key::To, call.target.is_some());
     keys::of(call.function).0.difference(have).for_each(|key| write_word(out, key, "?"));
 }
 
@@ -86,6 +87,7 @@ fn write_lists(out: &mut Vec<u8>, call: &Call) {
     });
     write_optional(out, Key::Met, call.since_barrier_ns);
     write_list(out, Key::From, &call.from, origin);
+    write_optional(out, Key::To, call.target);
 }
 
 fn write_key(out: &mut Vec<u8>, key: Key) {

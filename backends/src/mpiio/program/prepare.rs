@@ -86,7 +86,7 @@ impl CallList {
             Role::Program if call.function == Function::CreateErrhandler => {
                 Ok(PreparedCall::Manage { file: NO_SLOT, call: ManagementCall::CreateErrhandler })
             }
-            Role::Program => Ok(PreparedCall::Skip),
+            Role::Program | Role::Posix => Ok(PreparedCall::Skip),
         }
     }
 

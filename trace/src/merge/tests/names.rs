@@ -137,3 +137,68 @@ fn a_file_that_is_deleted_first_has_existed() {
     let (found, _) = files(["h", "h"], &[0], &[unknown, create]);
     assert_eq!(found[0].size_bytes, None);
 }
+
+fn posix(function: Function, begin_ns: u64, path: &str, target: Option<&str>) -> Use {
+    let mut call = Call::new(function, begin_ns, begin_ns + 1);
+    (call.name, call.target_path) = (Some(path.to_owned()), target.map(str::to_owned));
+    call.offset = Some(5).filter(|_| function == Function::Truncate);
+    call.amode = Some(Amode(1 << 2 | 1 << 3)).filter(|_| function == Function::OpenTruncate);
+    Use { rank: 0, call }
+}
+
+/// Function, file, new name and size of each POSIX call in the profile.
+fn posix_calls(uses: &[Use]) -> (Vec<OpenedFile>, Vec<(Function, u32, Option<u32>)>) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut recorder = FixtureRecorder::new(directory.path(), &head(0, 1, "MPICH 4", 1000)).unwrap();
+    recorder.event(&Event::Comm { id: 0, ranks: vec![0] }).unwrap();
+    uses.iter().for_each(|one| recorder.event(&Event::Call(Box::new(one.call.clone()))).unwrap());
+    recorder.finish().unwrap();
+    let out = directory.path().join("all.csv");
+    merge(directory.path(), &out, &MergeOptions::default()).unwrap();
+    let (head, calls) = text::read_rank(&out, 0).unwrap();
+    let calls = calls.map(Result::unwrap).filter(|call| call.function.role() == crate::Role::Posix);
+    (head.files, calls.map(|call| (call.function, call.file.unwrap(), call.target)).collect())
+}
+
+#[test]
+fn posix_calls_on_files_of_mpi_io_are_kept() {
+    use Function::{OpenTruncate, Rename, Truncate, Unlink};
+    let (found, calls) = posix_calls(&[
+        posix(Unlink, 10, "/a", None),
+        posix(Unlink, 12, "/other", None),
+        opened(0, 20, "a", "/a", 1),
+        posix(Truncate, 30, "/a", None),
+        posix(Rename, 40, "/a", Some("/old")),
+        posix(Rename, 50, "/old", Some("/older")),
+        posix(Rename, 60, "/x", Some("/y")),
+        posix(Unlink, 70, "/older", None),
+        posix(OpenTruncate, 80, "/log", None),
+        posix(Rename, 90, "/new", Some("/b")),
+        opened(0, 100, "/b", "/b", 0),
+    ]);
+    assert_eq!(named(&found), ["/a", "/old", "/older", "/new", "/b"]);
+    let expected = [
+        (Unlink, 0, None),
+        (Truncate, 0, None),
+        (Rename, 0, Some(1)),
+        (Rename, 1, Some(2)),
+        (Unlink, 2, None),
+        (Rename, 3, Some(4)),
+    ];
+    assert_eq!(calls, expected);
+    // A replay executes none of them: the state of a file is that at its first opening.
+    let sizes: Vec<_> = found.iter().map(|file| file.size_bytes).collect();
+    assert_eq!(sizes, [Some(8), None, None, None, Some(8)]);
+    let mut failed = posix(Unlink, 10, "/a", None);
+    failed.call.error = ErrorClass::from_name("MPI_ERR_NO_SUCH_FILE");
+    assert_eq!(posix_calls(&[failed, opened(0, 20, "/a", "/a", 1)]).1, [(Unlink, 0, None)]);
+}
+
+/// The name of a deleted file may reuse its inode.
+#[test]
+fn a_file_that_was_removed_by_posix_is_another_one() {
+    let uses = |between: Use| [opened(0, 10, "/a", "/a", 1), between, opened(0, 50, "/b", "/b", 1)];
+    assert_eq!(files(["h", "h"], &[0], &uses(posix(Function::Unlink, 30, "/a", None))).1[2], 1);
+    assert_eq!(files(["h", "h"], &[0], &uses(posix(Function::Rename, 30, "/a", Some("/b")))).1[2], 1);
+    assert_eq!(files(["h", "h"], &[0], &uses(posix(Function::Truncate, 30, "/a", None))).1[2], 0);
+}
