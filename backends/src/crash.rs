@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use signal_hook::low_level::emulate_default_handler;
+use signal_hook_registry::register_unchecked;
 
 const SIGNALS: [(c_int, &str); 3] = [
     (libc::SIGSEGV, "SIGSEGV, invalid memory access"),
@@ -93,23 +94,12 @@ pub fn watch(prepare: impl FnOnce() + Send + 'static, report: impl FnOnce(&Crash
 }
 
 fn install(signal: c_int) -> io::Result<()> {
-    // SAFETY: zeros are a valid sigaction, whose fields are then set; the handler calls only functions that are safe in it, except
-    // backtrace(3) and dladdr(3), which may find a lock held by the crashed code: the process is lost anyway.
-    let code = unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handle as *const () as usize;
-        // The stack may be the cause; the standard library has provided another one to the main thread.
-        action.sa_flags = libc::SA_ONSTACK | libc::SA_NODEFER;
-        libc::sigaction(signal, &raw const action, std::ptr::null_mut())
-    };
-    if code == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    // SAFETY: the handler calls only functions that are safe in it, except backtrace(3) and dladdr(3), which may find a lock held by the
+    // crashed code: the process is lost anyway. It does not return to the instruction that caused the signal.
+    unsafe { register_unchecked(signal, move |_| handle(signal)) }.map(|_| ())
 }
 
-extern "C" fn handle(signal: c_int) {
+fn handle(signal: c_int) {
     if !IS_CRASHED.swap(true, Ordering::AcqRel) {
         SIGNAL.store(signal, Ordering::Relaxed);
         FUNCTION.store(current_function().cast_mut(), Ordering::Relaxed);
@@ -135,8 +125,10 @@ fn current_function() -> *const libc::c_char {
         // SAFETY: zeros are a valid Dl_info, which dladdr fills; names are NUL-terminated and stay while the library is loaded.
         unsafe {
             let mut info: libc::Dl_info = std::mem::zeroed();
-            let is_known = libc::dladdr(*frame, &raw mut info) != 0 && !info.dli_sname.is_null();
-            is_known.then(|| info.dli_sname).unwrap_or(std::ptr::null())
+            if libc::dladdr(*frame, &raw mut info) == 0 {
+                return std::ptr::null();
+            }
+            info.dli_sname
         }
     });
     // SAFETY: as above.
@@ -165,10 +157,9 @@ fn noted_crash() -> Crash {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
-
-    use std::io::Write;
 
     use super::*;
 

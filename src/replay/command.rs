@@ -319,7 +319,6 @@ fn run_measurement(
     let RunPreparation { survey, profile, storage, active, scan, facts, sums, cold_bytes, data_bytes, space_bytes } =
         prepare_run(world, config)?;
     let omissions = omissions_by_backend(config, &sums);
-
     let MeasurementSetup { costs, interrupt, machine } = start::prepare_measurement(universe, world, &survey, false)?;
     let title = || format!("replay on {} ranks", world.size());
     let progress = start::open_progress(world, &args.output.progress, title)?;
@@ -327,8 +326,7 @@ fn run_measurement(
     let (run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
     let announcement = announcement(config, &facts, &omissions);
-    let span = Duration::try_from_secs_f64(facts.span_seconds).unwrap_or_default();
-    let fs_type = storage.fs_type.clone();
+    let (span, fs_type) = (Duration::try_from_secs_f64(facts.span_seconds), storage.fs_type.clone());
     let collector = machine.map(|machine| {
         let setup = ReplaySetup {
             machine,
@@ -363,7 +361,7 @@ fn run_measurement(
                     run_dir: &run_dir,
                     not_run: &not_run,
                     fs_type: &fs_type,
-                    span,
+                    span: span.unwrap_or_default(),
                     interrupt: &interrupt,
                     print: print_diagnostic,
                     terminate: |stuck, run_dir| exit_process(report_abort(stuck, run_dir)),

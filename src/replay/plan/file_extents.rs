@@ -121,7 +121,7 @@ impl FileExtents {
         let mut all = RangeSet::default();
         all.merge(&self.alone);
         all.merge(&self.sieved);
-        extensions.iter().cloned().chain([0..initial_bytes]).for_each(|range| all.add(range));
+        extensions.iter().cloned().chain(std::iter::once(0..initial_bytes)).for_each(|range| all.add(range));
         let extended = extensions.iter().map(|range| range.end - range.start);
         let parts = [initial_bytes, self.alone_bytes, self.sieved.bytes()].into_iter().chain(extended);
         let sum = parts.fold(0, u64::saturating_add);

@@ -93,11 +93,9 @@ fn workload_bandwidths<'r>(
 
 fn workload_speeds(result: &ReplayResult, derived: &ReplayDerived) -> String {
     let all = workload_bandwidths(result, derived).take(MAX_BACKENDS);
-    let all: Vec<String> = all.map(|(backend, speed)| format!("{backend} {speed} MB/s")).collect();
-    if all.is_empty() {
-        "no bandwidth".to_owned()
-    } else {
-        format!("{} per process", all.join(", "))
+    match all.map(|(backend, speed)| format!("{speed} {backend}")).collect::<Vec<_>>() {
+        all if all.is_empty() => "no bandwidth".to_owned(),
+        all => format!("MB/s {}", all.join(", ")),
     }
 }
 
