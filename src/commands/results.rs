@@ -1,6 +1,8 @@
 //! Result files that a user names.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -19,6 +21,9 @@ const EXTENSIONS: [&str; 7] = ["jsonl", "json", "sum", "imb", "txt", "out", "log
 pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
     let is_result =
         |path: &&PathBuf| path.extension().is_some_and(|ending| EXTENSIONS.iter().any(|known| ending == *known));
+    if let Some(error) = files.iter().find_map(|path| recording_error(path)) {
+        return Err(error);
+    }
     files.iter().find(|path| !is_result(path)).map_or(Ok(()), |path| {
         Err(UsageError::new(
             format!(
@@ -29,6 +34,44 @@ pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
             "Name the files that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.",
         ))
     })
+}
+
+/// Magic number of a Darshan log, which follows its version.
+const DARSHAN_MAGIC: [u8; 8] = 6_567_223_u64.to_le_bytes();
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// The error for a recording of an application, which is no result but can be shown by another command.
+fn recording_error(path: &Path) -> Option<UsageError> {
+    // No pipe or device, whose opening may block.
+    let begin = if path.metadata().ok()?.is_file() { first_bytes(path).ok()? } else { return None };
+    let (name, word) = (path.display(), shell_word(path.as_os_str()));
+    let is_profile = begin.starts_with(b"beff-raw profile,")
+        || (begin.starts_with(&ZSTD_MAGIC) && beff_trace::text::read_head(path).is_ok());
+    if is_profile {
+        return Some(UsageError::new(
+            format!("{name} is the profile of an application, not a result"),
+            format!(
+                "Show it with: beff-raw profile show {word}; measure its I/O with: mpirun -n N beff-raw replay {word}"
+            ),
+        ));
+    }
+    let is_darshan =
+        path.extension().is_some_and(|ending| ending == "darshan") || begin.get(8..16) == Some(&DARSHAN_MAGIC);
+    is_darshan.then(|| {
+        UsageError::new(
+            format!("{name} is a log of Darshan, not a result"),
+            format!(
+                "Show it with: darshan-parser {word}, or python3 -m darshan summary {word} (PyDarshan). It has counters, but not the calls \
+                 that a replay needs: record those with beff-raw profile -o app.csv -- mpirun ..."
+            ),
+        )
+    })
+}
+
+fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    File::open(path)?.take(32).read_to_end(&mut begin)?;
+    Ok(begin)
 }
 
 pub(super) fn open(path: &Path) -> anyhow::Result<(&'static BenchmarkModule, Box<dyn LoadedReport>)> {
@@ -69,4 +112,47 @@ fn journal_path(path: &Path) -> PathBuf {
         return journal.with_extension("").with_extension("jsonl");
     }
     journal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_are_recognized_and_their_command_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let profile = b"beff-raw profile,1\nranks,1\ncalls,0,0\n";
+        std::fs::write(dir.path().join("app.csv"), profile).unwrap();
+        let mut log = b"3.41\0\0\0\0".to_vec();
+        log.extend(DARSHAN_MAGIC);
+        let mut writer = beff_trace::text::ProfileWriter::new(Vec::new(), true);
+        writer.head(&beff_trace::text::read_head(&dir.path().join("app.csv")).unwrap()).unwrap();
+        writer.begin_calls(0, 0).unwrap();
+        let packed = writer.finish().unwrap();
+        for (name, content, command) in [
+            ("app.csv", &profile[..], Some("beff-raw profile show ")),
+            ("app.txt", profile, Some("beff-raw profile show ")),
+            ("app.csv.zst", &packed, Some("beff-raw profile show ")),
+            ("job.darshan", b"truncated", Some("darshan-parser ")),
+            ("log", &log, Some("darshan-parser ")),
+            ("run.json", b"{}", None),
+            ("run.txt", b"", None),
+        ] {
+            let path = dir.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            let answer = check_names(std::slice::from_ref(&path));
+            let Some(command) = command else {
+                assert!(answer.is_ok(), "{name}");
+                continue;
+            };
+            let error = answer.unwrap_err();
+            assert!(error.cause.contains(name) && error.next_step.contains(command), "{error}");
+        }
+        // Tables of results have the same extension as profiles.
+        let table = dir.path().join("table.csv");
+        std::fs::write(&table, "run,started_utc\n").unwrap();
+        assert!(check_names(&[table]).unwrap_err().cause.contains("neither a journal"));
+        assert!(check_names(&[dir.path().join("missing.darshan")]).unwrap_err().cause.contains("neither"));
+        assert!(check_names(&[dir.path().join("missing.json")]).is_ok());
+    }
 }
