@@ -3,7 +3,7 @@
 //! Calls of POSIX that change its files by name or size are recorded too (`posix`). Every function of the MPI-IO chapter is defined here under its own name (`table`) and calls the original of the MPI library
 //! (`original`), transparently for the program. Calls are recorded in a buffer (`thread_buffer`) of the thread (`thread`), part of the
 //! process file (`sink`). `data`, `files`, `requests` and `program` define the recorded values, `dictionary` numbers the objects of
-//! handles, `decode` decodes them, `handles` uses both. `beff_trace::raw` reads the file.
+//! handles, `decode` decodes them, `handles` uses both. `hdf5` marks the calls of HDF5. `beff_trace::raw` reads the file.
 //!
 //! Set by the launcher: `BEFF_PROFILE_DIR` (directory of the files; nothing is recorded without it, as a message says), `BEFF_PROFILE_LIMIT_BYTES` (maximum
 //! size of a file), `BEFF_PROFILE_PMPI=0` (calls by `PMPI_` names are not recorded), `BEFF_PROFILE_OUT` and `BEFF_PROFILE_MERGER`
@@ -20,6 +20,7 @@ mod dictionary;
 mod environment;
 mod files;
 mod handles;
+mod hdf5;
 mod hosts;
 mod merge;
 mod message;

@@ -169,6 +169,7 @@ functions! {
     Truncate, "truncate", false, Role::Posix;
     Rename, "rename", false, Role::Posix;
     OpenTruncate, "open_truncate", false, Role::Posix;
+    Marker, "Marker", false, Role::Program;
 }
 
 impl Function {

@@ -9,6 +9,7 @@ use super::shared_pointer::PointerUse;
 use super::spool::Spool;
 use crate::access::{AccessTracker, CallEffect};
 use crate::call::{Call, Completion, OriginRange, PAGE_BYTES};
+use crate::Function;
 
 /// Maximum number of calls of a rank held until a read among them has ended; beyond it the read is written without its origin.
 pub(super) const MAX_HELD_CALLS: usize = 1 << 16;
@@ -67,6 +68,8 @@ pub(super) struct SweepRank<'a, S> {
     pub(super) source: S,
     pub(super) tracker: AccessTracker<'a>,
     pub(super) next: Option<Box<Call>>,
+    /// Markers before the next call.
+    marks: Vec<HeldCall>,
     pub(super) last_begin_ns: Option<u64>,
     /// End of the calls so far, without and with the last one.
     ended_ns: (u64, u64),
@@ -82,10 +85,11 @@ pub(super) struct SweepRank<'a, S> {
 }
 
 impl<'a, S: CallSource> SweepRank<'a, S> {
-    pub(super) fn new(world_rank: u32, mut source: S, tracker: AccessTracker<'a>) -> Self {
-        Self {
+    pub(super) fn new(world_rank: u32, source: S, tracker: AccessTracker<'a>) -> Self {
+        let mut rank = Self {
             world_rank,
-            next: source.next(),
+            next: None,
+            marks: Vec::new(),
             source,
             tracker,
             last_begin_ns: None,
@@ -97,23 +101,47 @@ impl<'a, S: CallSource> SweepRank<'a, S> {
             requests: HashMap::new(),
             splits: HashMap::new(),
             handles: HashMap::new(),
+        };
+        rank.read_next();
+        rank
+    }
+
+    /// Reads the next call. Markers are kept aside: they are no calls that ranks wait for.
+    fn read_next(&mut self) {
+        self.next = self.source.next();
+        while let Some(mark) = self.next.take_if(|call| call.function == Function::Marker) {
+            self.marks.push(HeldCall { call: mark, awaits_end: false });
+            self.next = self.source.next();
         }
     }
 
-    /// Returns the next call. Begin times are made distinct.
-    pub(super) fn next_call(&mut self) -> Option<Box<Call>> {
-        let mut call = self.next.take()?;
+    /// Writes the markers before the next call.
+    pub(super) fn write_marks(&mut self, spool: &mut Spool, index: usize) -> io::Result<()> {
+        for mut mark in std::mem::take(&mut self.marks) {
+            self.make_distinct(&mut mark.call);
+            self.hold(mark, spool, index)?;
+        }
+        Ok(())
+    }
+
+    fn make_distinct(&mut self, call: &mut Call) {
         if let Some(last) = self.last_begin_ns.filter(|last| call.begin_ns <= *last) {
             call.begin_ns = last + 1;
         }
         call.end_ns = call.end_ns.max(call.begin_ns);
         self.last_begin_ns = Some(call.begin_ns);
+    }
+
+    /// Returns the next call. Begin times are made distinct.
+    pub(super) fn next_call(&mut self) -> Option<Box<Call>> {
+        let mut call = self.next.take()?;
+        self.make_distinct(&mut call);
         self.ended_ns = (self.ended_ns.1, self.ended_ns.1.max(call.end_ns));
         call.buffer = call.buffer.map(|address| {
             let first = *self.first_page.get_or_insert(address / PAGE_BYTES * PAGE_BYTES);
             address.wrapping_sub(first)
         });
-        self.next = self.source.next();
+        self.read_next();
         Some(call)
     }
 

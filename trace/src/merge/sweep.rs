@@ -92,6 +92,7 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         let mut begins: BinaryHeap<_> = self.ranks.iter().enumerate().filter_map(first).collect();
         while let Some(Reverse((_, index))) = begins.pop() {
             let rank = &mut self.ranks[index];
+            rank.write_marks(self.spool, index)?;
             let Some(call) = rank.next_call() else { continue };
             if let Some(next) = &rank.next {
                 begins.push(Reverse((next.begin_ns.max(call.begin_ns + 1), index)));
@@ -104,6 +105,7 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         }
         self.end_until(u64::MAX)?;
         for index in 0..self.ranks.len() {
+            self.ranks[index].write_marks(self.spool, index)?;
             self.ranks[index].held.iter_mut().for_each(|held| held.awaits_end = false);
             self.ranks[index].write_ready(self.spool, index)?;
         }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::extents::{Extent, ExtentStore};
+use super::groups::Groups;
+use super::marks::Marks;
 use super::reuse::{reuse, Amount, Reuse};
 use super::waits::{CollectiveWaits, WaitTotals};
 use crate::access::{CallEffect, ResolvedAccess};
@@ -57,6 +59,8 @@ pub(super) struct FileUse {
     pub busiest: (u32, AccessTotals),
     /// Bytes whose position or ranges are unknown.
     pub unknown_bytes: u64,
+    /// Accessed inside calls of HDF5.
+    pub is_hdf5: bool,
     current: AccessTotals,
     current_independent_calls: u64,
 }
@@ -81,6 +85,7 @@ struct Opening {
 struct HeldAccess {
     access: ResolvedAccess,
     begin_ns: u64,
+    end_ns: u64,
     ns: u64,
     group: u32,
 }
@@ -95,16 +100,29 @@ pub(super) struct Analysis<'a> {
     openings: HashMap<u32, Opening>,
     opening_counts: HashMap<(u32, u32), u32>,
     touched: Vec<u32>,
+    marks: Marks,
+    groups: Groups,
     bytes: u64,
     /// The rank that moved most bytes of all files.
     pub busiest: (u32, u64),
 }
 
+/// Reuse of the bytes of a kind of accesses.
+pub(super) struct GroupReuse {
+    /// Row of [`super::collect`].
+    pub row: u32,
+    /// Index of its marker in [`AnalysisTotals::marks`].
+    pub mark: Option<u32>,
+    /// Scaled if sampled.
+    pub reuse: Reuse,
+}
+
 /// Results for all files.
 pub(super) struct AnalysisTotals {
     pub files: BTreeMap<u32, FileUse>,
-    /// By row of [`super::collect`]; scaled if sampled.
-    pub reuse: BTreeMap<u32, Reuse>,
+    pub reuse: Vec<GroupReuse>,
+    /// Names of markers.
+    pub marks: Vec<String>,
     pub is_sampled: bool,
     pub waits: WaitTotals,
     pub busiest: (u32, u64),
@@ -122,14 +140,19 @@ impl<'a> Analysis<'a> {
             openings: HashMap::new(),
             opening_counts: HashMap::new(),
             touched: Vec::new(),
+            marks: Marks::default(),
+            groups: Groups::default(),
             bytes: 0,
             busiest: (0, 0),
         }
     }
 
-    /// Adds a call on `file`; `group` is its row.
-    pub fn call(&mut self, rank: u32, call: &Call, file: Option<u32>, group: u32, effect: CallEffect) {
+    /// Adds a call on `file`, counted in `row`.
+    pub fn call(&mut self, rank: u32, call: &Call, file: Option<u32>, row: u32, effect: CallEffect) {
         self.rank = rank;
+        if call.function == Function::Marker {
+            self.marks.add(call);
+        }
         if call.error.is_some() {
             return;
         }
@@ -141,7 +164,7 @@ impl<'a> Analysis<'a> {
             self.collective(call);
         }
         match (call.function, call.function.role()) {
-            (_, Role::Data { form, collective, .. }) => self.data(call, (form, collective), (file, group), effect),
+            (_, Role::Data { form, collective, .. }) => self.data(call, (form, collective), (file, row), effect),
             (Function::SetView, _) => self.set_view(call),
             (Function::SetSize, _) => {
                 if let Some(bytes) = call.offset.and_then(|offset| u64::try_from(offset).ok()) {
@@ -219,11 +242,14 @@ impl<'a> Analysis<'a> {
         &mut self,
         call: &Call,
         (form, collective): (AccessForm, bool),
-        (file, group): (u32, u32),
+        (file, row): (u32, u32),
         effect: CallEffect,
     ) {
         let ns = call.end_ns - call.begin_ns;
         let state = self.files.entry(file).or_default();
+        let mark = self.marks.current(call.thread);
+        state.is_hdf5 |= mark.is_some();
+        let group = self.groups.number(row, mark.flatten());
         if form == AccessForm::End {
             state.all.ns = state.all.ns.saturating_add(ns);
             state.current.ns = state.current.ns.saturating_add(ns);
@@ -261,7 +287,8 @@ impl<'a> Analysis<'a> {
             state.crossing.add(bytes, ns);
         }
         let view_ns = opening.as_mut().map_or(0, |opening| std::mem::take(&mut opening.view_ns));
-        let held = HeldAccess { access, begin_ns: call.begin_ns, ns: ns.saturating_add(view_ns), group };
+        let held =
+            HeldAccess { access, begin_ns: call.begin_ns, end_ns: call.end_ns, ns: ns.saturating_add(view_ns), group };
         let before = match opening {
             Some(opening) => opening.held.replace(held),
             None => Some(held),
@@ -271,7 +298,7 @@ impl<'a> Analysis<'a> {
 
     /// Follows the ranges of an access.
     fn flush(&mut self, held: Option<HeldAccess>) {
-        let Some(HeldAccess { access, begin_ns, ns, group }) = held else { return };
+        let Some(HeldAccess { access, begin_ns, end_ns, ns, group }) = held else { return };
         let (Some(file), true) = (access.file, access.bytes > 0) else { return };
         let is_write = access.direction == Direction::Write;
         for (number, range) in access.file_ranges(self.layouts).enumerate() {
@@ -283,7 +310,7 @@ impl<'a> Analysis<'a> {
             let share = u128::from(ns) * u128::from(range.bytes) / u128::from(access.bytes);
             let ns = u64::try_from(share).unwrap_or(0);
             let end = at.saturating_add(range.bytes);
-            self.extents.add(file, Extent { at, end, begin_ns, ns, rank: self.rank, group, is_write });
+            self.extents.add(file, Extent { at, end, begin_ns, end_ns, ns, rank: self.rank, group, is_write });
         }
     }
 
@@ -293,6 +320,7 @@ impl<'a> Analysis<'a> {
             self.flush(opening.held);
         }
         self.opening_counts.clear();
+        self.marks.end_rank();
         if self.bytes > self.busiest.1 {
             self.busiest = (self.rank, self.bytes);
         }
@@ -312,18 +340,22 @@ impl<'a> Analysis<'a> {
 
     pub fn finish(mut self) -> AnalysisTotals {
         self.end_rank();
-        let (mut found, mut is_sampled) = (BTreeMap::new(), false);
+        let (mut found, mut is_sampled) = (Vec::new(), false);
         for mut extents in self.extents.files.into_values() {
             if extents.has_lost_truncations {
                 continue;
             }
             let scale = extents.scale();
             is_sampled |= scale > 1;
-            found.extend(reuse(&mut extents).into_iter().map(|(group, reuse)| (group, scaled(reuse, scale))));
+            found.extend(reuse(&mut extents).into_iter().filter_map(|(group, reuse)| {
+                let (row, mark) = self.groups.get(group)?;
+                Some(GroupReuse { row, mark, reuse: scaled(reuse, scale) })
+            }));
         }
         AnalysisTotals {
             files: self.files,
             reuse: found,
+            marks: self.marks.into_names(),
             is_sampled,
             waits: self.waits.totals(),
             busiest: self.busiest,

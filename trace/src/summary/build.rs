@@ -11,7 +11,7 @@ use super::layer::Layer;
 use super::model::{FileSummary, FunctionSummary, Hint, IncompleteProcess, ProfileSummary};
 use super::names::function_name;
 use super::units::ratio;
-use crate::{AccessForm, Direction, ProfileHead, RecordingStatus, Role};
+use crate::{AccessForm, Direction, OpenedFile, ProfileHead, RecordingStatus, Role};
 
 fn seconds(ns: u64) -> f64 {
     ratio(ns, 1_000_000_000)
@@ -28,7 +28,12 @@ pub(super) fn build(
             .map(|row| row.bytes)
             .fold(0, u64::saturating_add)
     };
-    let layers = (0_u32..).zip(&head.files).map(|(number, file)| (number, Layer::of(&file.path))).collect();
+    let is_hdf5 = |number| analysis.as_ref().and_then(|all| all.files.get(&number)).is_some_and(|file| file.is_hdf5);
+    let layer = |(number, file): (u32, &OpenedFile)| match Layer::of(&file.path) {
+        Layer::Direct if is_hdf5(number) => (number, Layer::Hdf5),
+        known => (number, known),
+    };
+    let layers = (0_u32..).zip(&head.files).map(layer).collect();
     let context = analysis.as_ref().map(|analysis| FindingContext {
         head,
         rows: &rows,

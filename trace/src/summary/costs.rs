@@ -6,7 +6,7 @@ use super::advice;
 use super::collect::{FunctionTotals, ProfileTotals};
 use super::findings::{findings, sentence, FindingContext};
 use super::layer::Layer;
-use super::model::{IoCost, PatternCounts};
+use super::model::{IoCost, PatternCounts, SizeDistribution};
 use super::names::function_name;
 use super::sizes::SizeCounter;
 use super::units::{bytes, count, percent, plural, ratio, seconds};
@@ -96,18 +96,6 @@ fn describe(cost: &FunctionCost<'_>, around: &CostContext<'_>) -> IoCost {
     };
     let mut sizes = SizeCounter::default();
     rows.iter().for_each(|row| sizes.merge(&row.size_counter));
-    let size = sizes.sizes().map(|sizes| {
-        if sizes.min_bytes == sizes.max_bytes {
-            format!(" of {}", bytes(sizes.min_bytes))
-        } else {
-            format!(
-                " of {} to {} (half of them up to {})",
-                bytes(sizes.min_bytes),
-                bytes(sizes.max_bytes),
-                bytes(sizes.median_bytes)
-            )
-        }
-    });
     let on = match (files, path(main)) {
         (_, None) => String::new(),
         (0 | 1, Some(path)) => format!(" on {path}"),
@@ -121,7 +109,7 @@ fn describe(cost: &FunctionCost<'_>, around: &CostContext<'_>) -> IoCost {
         percent(share),
         seconds(ratio(cost.ns, 1_000_000_000)),
         plural(calls, "call", "calls"),
-        size.unwrap_or_default(),
+        sizes.sizes().as_ref().map_or_else(String::new, size_text),
     );
     if ranks > 1 && slowest.ns / 3 > cost.ns / ranks / 2 {
         what.push_str(&format!("; {} of that is rank {}", percent(ratio(slowest.ns, cost.ns)), slowest.rank));
@@ -157,6 +145,14 @@ fn describe(cost: &FunctionCost<'_>, around: &CostContext<'_>) -> IoCost {
         files,
         what,
     }
+}
+
+fn size_text(sizes: &SizeDistribution) -> String {
+    if sizes.min_bytes == sizes.max_bytes {
+        return format!(" of {}", bytes(sizes.min_bytes));
+    }
+    let [min, max, median] = [sizes.min_bytes, sizes.max_bytes, sizes.median_bytes].map(bytes);
+    format!(" of {min} to {max} (half of them up to {median})")
 }
 
 /// Calls of a function, for the advice.

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// Maximum number of ranges kept for all files together (48 bytes each).
+/// Maximum number of ranges kept for all files together (56 bytes each).
 const MAX_EXTENTS: usize = 1 << 20;
 /// A sampled file has at least this many regions, if they are not smaller than [`MIN_REGION_BITS`].
 const REGION_COUNT_BITS: u32 = 12;
 const MIN_REGION_BITS: u32 = 12;
+
+/// Maximum pause inside a range. During a longer one other ranks may access its second part, and the order would be lost.
+const MAX_PAUSE_NS: u64 = 1_000_000;
 
 /// A range of bytes accessed by one rank. Adjacent successive accesses of a kind are one range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub(super) struct Extent {
     pub end: u64,
     /// Begin of its first call.
     pub begin_ns: u64,
+    /// End of its last call.
+    pub end_ns: u64,
     /// Duration of its calls.
     pub ns: u64,
     pub rank: u32,
@@ -34,8 +39,8 @@ pub(super) struct FileExtents {
     /// One of 2^n regions is kept.
     sampling_bits: u32,
     region_bits: u32,
-    /// Latest range of the current rank, by direction.
-    last: [Option<usize>; 2],
+    /// Latest range of the current rank.
+    last: Option<usize>,
 }
 
 impl FileExtents {
@@ -52,15 +57,15 @@ impl FileExtents {
 
     /// Adds a range; returns how many ranges there are more.
     fn push(&mut self, new: Extent) -> usize {
-        let last = &mut self.last[usize::from(new.is_write)];
-        if let Some(known) = last.and_then(|index| self.extents.get_mut(index)) {
-            if known.end == new.at && (known.rank, known.group) == (new.rank, new.group) {
-                known.end = new.end;
+        if let Some(known) = self.last.and_then(|index| self.extents.get_mut(index)) {
+            let is_same = (known.rank, known.group, known.is_write) == (new.rank, new.group, new.is_write);
+            if is_same && known.end == new.at && new.begin_ns.saturating_sub(known.end_ns) <= MAX_PAUSE_NS {
+                (known.end, known.end_ns) = (new.end, new.end_ns);
                 known.ns = known.ns.saturating_add(new.ns);
                 return 0;
             }
         }
-        *last = Some(self.extents.len());
+        self.last = Some(self.extents.len());
         self.extents.push(new);
         1
     }
@@ -89,11 +94,11 @@ impl FileExtents {
             self.region_bits = (u64::BITS - end.leading_zeros()).saturating_sub(REGION_COUNT_BITS).max(MIN_REGION_BITS);
         }
         self.sampling_bits += 1;
-        self.last = [None; 2];
+        self.last = None;
         for extent in std::mem::take(&mut self.extents) {
             self.add(extent);
         }
-        self.last = [None; 2];
+        self.last = None;
     }
 }
 
@@ -137,7 +142,7 @@ impl ExtentStore {
     /// The file has no content from an offset on.
     pub fn truncate(&mut self, file: u32, ns: u64, bytes: u64) {
         let state = self.files.entry(file).or_default();
-        state.last = [None; 2];
+        state.last = None;
         if self.truncation_count < self.limit {
             self.truncation_count += 1;
             state.truncations.push((ns, bytes));
@@ -150,7 +155,7 @@ impl ExtentStore {
     pub fn end_rank(&mut self, files: impl Iterator<Item = u32>) {
         for file in files {
             if let Some(state) = self.files.get_mut(&file) {
-                state.last = [None; 2];
+                state.last = None;
             }
         }
     }

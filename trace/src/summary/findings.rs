@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::advice;
-use super::analysis::{AnalysisTotals, FileUse, METADATA_BYTES};
+use super::analysis::{AnalysisTotals, FileUse, GroupReuse, METADATA_BYTES};
 use super::collect::FunctionTotals;
 use super::layer::Layer;
 use super::model::IoCost;
@@ -12,6 +12,8 @@ use super::reuse::{Amount, Reuse};
 use super::units::{bytes, count, percent, plural, ratio, seconds};
 use crate::ProfileHead;
 
+/// Markers of the creation of a dataset.
+const CREATE: &str = "H5Dcreate";
 /// Costs below this share of the time are not reported.
 const MIN_SHARE: f64 = 0.02;
 /// Bytes moved in vain are reported from this share of all bytes on, whatever their time.
@@ -44,11 +46,21 @@ struct Sum {
     amount: Amount,
     files: BTreeMap<u32, Amount>,
     functions: BTreeMap<String, f64>,
+    /// Calls of HDF5 with their bytes.
+    marks: BTreeMap<u32, u64>,
+    unmarked_bytes: u64,
 }
 
 impl Sum {
-    fn add(&mut self, row: &FunctionTotals, amount: Amount) {
+    fn add(&mut self, row: &FunctionTotals, mark: Option<u32>, amount: Amount) {
+        if amount.bytes == 0 {
+            return;
+        }
         self.amount.add(amount);
+        match mark {
+            Some(mark) => *self.marks.entry(mark).or_default() += amount.bytes,
+            None => self.unmarked_bytes += amount.bytes,
+        }
         if let Some(file) = row.key.file {
             self.files.entry(file).or_default().add(amount);
         }
@@ -125,17 +137,21 @@ impl FindingContext<'_> {
 
     fn reuse(&self, found: &mut Findings) {
         let mut sums: [Sum; 5] = Default::default();
-        for (number, reuse) in &self.analysis.reuse {
+        for GroupReuse { row: number, mark, reuse } in &self.analysis.reuse {
             let Some(row) = self.rows.get(*number as usize) else { continue };
-            // The library initializes chunks before the program writes to them.
+            // The library initializes datasets when they are created. Later overwrites are those of the program.
             let has_blocks = row.size_counter.sizes().is_some_and(|sizes| sizes.max_bytes > METADATA_BYTES);
-            let is_fill = has_blocks && matches!(self.layer(row.key.file), Layer::Hdf5 | Layer::NetCdf);
+            let is_new = mark
+                .and_then(|mark| self.analysis.marks.get(mark as usize))
+                .is_some_and(|name| name.starts_with(CREATE));
+            let is_fill = is_new
+                || (mark.is_none() && has_blocks && matches!(self.layer(row.key.file), Layer::Hdf5 | Layer::NetCdf));
             let Reuse { overwritten_first, overwritten_again, discarded, read_then_written, read_again } = *reuse;
-            sums[usize::from(!is_fill)].add(row, overwritten_first);
-            sums[1].add(row, overwritten_again);
-            sums[2].add(row, discarded);
-            sums[3].add(row, read_then_written);
-            sums[4].add(row, read_again);
+            sums[usize::from(!is_fill)].add(row, *mark, overwritten_first);
+            sums[1].add(row, *mark, overwritten_again);
+            sums[2].add(row, *mark, discarded);
+            sums[3].add(row, *mark, read_then_written);
+            sums[4].add(row, *mark, read_again);
             *found.explained_ns.entry(*number).or_default() +=
                 overwritten_first.ns + overwritten_again.ns + discarded.ns;
         }
@@ -154,7 +170,7 @@ impl FindingContext<'_> {
             (bytes(sum.amount.bytes), sum.files.values().filter(|amount| amount.bytes > 0).count() as u64);
         let amount = if self.analysis.is_sampled { format!("about {amount}") } else { amount };
         let share = percent(ratio(sum.amount.bytes.min(all), all));
-        let place = file.map_or_else(String::new, |file| self.place(file, files));
+        let place = file.map_or_else(String::new, |file| self.place(file, files)) + &self.datasets(sum);
         let moved = if is_read { "read" } else { "written" };
         let of_all = format!("{amount} ({share} of the {moved} bytes)");
         let (what, next) = match kind {
@@ -185,12 +201,39 @@ impl FindingContext<'_> {
         };
         let function = sum.functions.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.clone());
         IoCost {
-            // That HDF5 wrote them is inferred, not that they were overwritten.
-            is_certain: kind != "fill_values" && !self.analysis.is_sampled && !self.has_unknown(sum),
+            is_certain: (kind != "fill_values" || self.is_created(sum))
+                && !self.analysis.is_sampled
+                && !self.has_unknown(sum),
             function,
             bytes: sum.amount.bytes,
             files,
             ..self.cost(kind, sum.amount.ns, file, what, next)
+        }
+    }
+
+    /// True if all was written while datasets were created. Otherwise that the bytes are fill values is inferred.
+    fn is_created(&self, sum: &Sum) -> bool {
+        let is_create =
+            |mark: &u32| self.analysis.marks.get(*mark as usize).is_some_and(|name| name.starts_with(CREATE));
+        sum.unmarked_bytes == 0 && sum.marks.keys().all(is_create)
+    }
+
+    /// Datasets by the bytes concerned.
+    fn datasets(&self, sum: &Sum) -> String {
+        let mut bytes_of: BTreeMap<&str, u64> = BTreeMap::new();
+        for (mark, bytes) in &sum.marks {
+            let name = self.analysis.marks.get(*mark as usize).filter(|name| name.starts_with("H5D"));
+            if let Some((_, name)) = name.and_then(|name| name.split_once(' ')) {
+                *bytes_of.entry(name).or_default() += bytes;
+            }
+        }
+        let mut names: Vec<(&str, u64)> = bytes_of.into_iter().collect();
+        names.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        match names.as_slice() {
+            [] => String::new(),
+            [(one, _)] => format!(", dataset {one}"),
+            [(one, _), (two, _)] => format!(", datasets {one} and {two}"),
+            [(one, _), (two, _), rest @ ..] => format!(", datasets {one}, {two} and {} more", count(rest.len() as u64)),
         }
     }
 

@@ -147,7 +147,7 @@ mod tests {
                 store.end_rank([0].into_iter());
                 rank = of_rank;
             }
-            store.add(0, Extent { at, end, begin_ns, ns: end - at, rank, group, is_write });
+            store.add(0, Extent { at, end, begin_ns, end_ns: begin_ns + 1, ns: end - at, rank, group, is_write });
         }
         truncations.iter().for_each(|(ns, bytes)| store.truncate(0, *ns, *bytes));
         store.files.remove(&0).unwrap()
@@ -180,6 +180,28 @@ mod tests {
         assert_eq!(bytes(&read, &[], 7), [90, 0, 0, 0, 0]);
         let again = [(0, 0, 7, WRITE, 0, 10), (1, 0, 7, WRITE, 0, 10), (2, 0, 7, WRITE, 0, 10)];
         assert_eq!(bytes(&again, &[], 7), [10, 10, 0, 0, 0]);
+    }
+
+    /// Rank 0 fills two neighbouring datasets, rank 1 writes each after it was filled.
+    #[test]
+    fn adjacent_accesses_with_a_pause_keep_their_order() {
+        const MS: u64 = 1_000_000;
+        let accesses = [
+            (0, 0, 7, WRITE, 0, 100),
+            (10 * MS, 0, 7, WRITE, 100, 200),
+            (5 * MS, 1, 8, WRITE, 0, 100),
+            (15 * MS, 1, 8, WRITE, 100, 200),
+        ];
+        assert_eq!(bytes(&accesses, &[], 7), [200, 0, 0, 0, 0]);
+        assert_eq!(bytes(&accesses, &[], 8), [0; 5]);
+        // One rank does both, without pauses.
+        let one = [
+            (0, 0, 7, WRITE, 0, 100),
+            (1, 0, 8, WRITE, 0, 100),
+            (2, 0, 7, WRITE, 100, 200),
+            (3, 0, 8, WRITE, 100, 200),
+        ];
+        assert_eq!((bytes(&one, &[], 7), bytes(&one, &[], 8)), ([200, 0, 0, 0, 0], [0; 5]));
     }
 
     #[test]

@@ -129,6 +129,7 @@ pub(super) fn of(function: Function) -> (KeySet, KeySet) {
             Function::SetErrhandler | Function::GetErrhandler | Function::CallErrhandler => {
                 (NONE, KeySet::from_keys(&[Handle, Number]))
             }
+            Function::Marker => (NONE, KeySet::from_keys(&[Name, Flag])),
             Function::RegisterDatarep => (NONE, KeySet::from_keys(&[Name])),
             _ => (NONE, KeySet::from_keys(&[Number, Flag])),
         },

@@ -72,6 +72,44 @@ fn barriers_before_collective_calls_are_detected() {
     assert_eq!(met(1), [None, None, Some(10), None, None, None]);
 }
 
+/// Markers lie between the calls, and change nothing in what is found about these.
+#[test]
+fn markers_are_in_place_and_no_calls_that_ranks_wait_for() {
+    let mark = |begin_ns: u64, name: Option<&str>| {
+        let mut mark = Call::new(Function::Marker, begin_ns, begin_ns);
+        (mark.name, mark.flag) = (name.map(str::to_owned), Some(name.is_some()));
+        mark
+    };
+    let all = |begin_ns, end_ns| data(Function::WriteAtAll, begin_ns, end_ns, 0, 4);
+    let read = |begin_ns| data(Function::ReadAt, begin_ns, begin_ns + 5, 0, 4);
+    let plain = [
+        vec![opened(0, 10, 0, 0), all(100, 200), all(205, 300), read(310)],
+        vec![opened(1, 11, 0, 0), all(101, 160), all(210, 380), read(390)],
+    ];
+    let mut marked = plain.clone();
+    for (rank, program) in marked.iter_mut().enumerate() {
+        program.insert(2, mark(203, Some("H5Dwrite /u, of \"x\"")));
+        program.insert(2, mark(203, Some("H5Dwrite /t")));
+        program.insert(5, mark(381 + rank as u64, None));
+        program.push(mark(400, Some("H5Fclose")));
+    }
+    let run = |programs: &[Vec<Call>; 2]| merged(programs, &[vec![0, 1]], |_| (), &MergeOptions::default()).1;
+    let (expected, found) = (run(&plain), run(&marked));
+    assert_eq!(expected[1][2].since_barrier_ns, Some(10));
+    for (expected, found) in expected.iter().zip(&found) {
+        let (marks, calls): (Vec<&Call>, Vec<&Call>) = found.iter().partition(|call| call.function == Function::Marker);
+        assert_eq!(calls, expected.iter().collect::<Vec<_>>());
+        let names: Vec<_> = marks.iter().map(|mark| (mark.name.as_deref(), mark.flag)).collect();
+        let begin = |name| (Some(name), Some(true));
+        assert_eq!(
+            names,
+            [begin("H5Dwrite /t"), begin("H5Dwrite /u, of \"x\""), (None, Some(false)), begin("H5Fclose")]
+        );
+        assert!(found.windows(2).all(|pair| pair[0].begin_ns < pair[1].begin_ns), "{found:?}");
+        assert_eq!(found[2].function, Function::Marker);
+    }
+}
+
 #[test]
 fn files_created_during_the_run_are_detected() {
     let open = |size_bytes: i64, unchanged_ns: Option<u64>| Call { unchanged_ns, ..opened(500, 510, 0, size_bytes) };

@@ -345,3 +345,32 @@ fn the_advice_fits_the_calls_and_the_library() {
     };
     assert!(advice("a.dat", &failed, "MPI_File_open").what.ends_with("1 call failed with MPI_ERR_ACCESS"));
 }
+
+/// With markers the cause is certain, and the datasets are named, whatever the name of the file.
+#[test]
+fn markers_name_the_datasets() {
+    let mut marked = Profile::new(2, &["restart.0001"]);
+    for rank in 0..2 {
+        let from = rank as u64 * MIB;
+        for (n, name) in ["/u", "/v", "/w"].iter().enumerate() {
+            let (begin, at) = (n as u64 * 10_000, from + n as u64 * 2 * MIB);
+            marked.call(rank, begin + 100, 0, &format!("Marker,name=H5Dcreate {name},flag=1"));
+            marked.access(rank, begin + 200, 500, "write_at_all", at, MIB);
+            marked.call(rank, begin + 800, 0, "Marker,flag=0");
+            marked.call(rank, begin + 900, 0, &format!("Marker,name=H5Dwrite {name},flag=1"));
+            marked.access(rank, begin + 1000, 500, "write_at_all", at, MIB);
+            marked.call(rank, begin + 1600, 0, "Marker,flag=0");
+        }
+    }
+    let s = marked.summary();
+    let first = &s.costs[0];
+    assert_eq!((first.kind, first.is_certain, first.bytes), ("fill_values", true, 6 * MIB), "{first:?}");
+    assert!(first.what.contains("in restart.0001, datasets /u, /v and 1 more"), "{first:?}");
+    // The same data written twice by the program is no fill value, also of one dataset.
+    let mut twice = Profile::new(1, &["a.h5"]);
+    twice.call(0, 10, 0, "Marker,name=H5Dwrite /u,flag=1");
+    twice.access(0, 20, 10, "write_at", 0, MIB).access(0, 40, 10, "write_at", 0, MIB);
+    twice.call(0, 60, 0, "Marker,flag=0");
+    let s = twice.summary();
+    assert!(s.costs[0].kind == "overwritten" && s.costs[0].what.contains(", dataset /u"), "{:?}", s.costs);
+}
