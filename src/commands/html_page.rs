@@ -151,7 +151,7 @@ fn prepare_directory(directory: &Path, named: &[(String, String)]) -> anyhow::Re
     }
 }
 
-fn exists_error(path: &Path) -> UsageError {
+pub(super) fn exists_error(path: &Path) -> UsageError {
     UsageError::new(
         format!("{} exists already and is not overwritten", path.display()),
         "Move it away, or give another name.",
@@ -159,7 +159,7 @@ fn exists_error(path: &Path) -> UsageError {
 }
 
 /// Creates the file; returns its name and length.
-fn write_new_file(path: &Path, text: &str) -> anyhow::Result<String> {
+pub(super) fn write_new_file(path: &Path, text: &str) -> anyhow::Result<String> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = match file {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(exists_error(path).into()),

@@ -1,10 +1,11 @@
 //! A page of results for a browser: one file including style, pictures and records. It uses no script and no external resource.
 //!
-//! The benchmark modules provide the content ([`crate::model`]) and draw with [`lines`], [`stacks`] and [`timeline`]; [`write`] creates the
+//! The benchmark modules provide the content ([`crate::model`]) and draw with [`lines`], [`stacks`], [`timeline`] and [`heat`]; [`write`] creates the
 //! file. Each picture has a table, so that no information depends on colour or tooltips alone.
 
 mod escape;
 mod gnuplot;
+pub mod heat;
 pub mod lines;
 mod ranks;
 pub mod records;
@@ -20,7 +21,7 @@ pub use gnuplot::gnuplot;
 pub use ranks::{ranks_section, ranks_svg};
 pub use svg::standalone_svg;
 
-pub use write::{page, PageRun};
+pub use write::{page, section_page, PageRun};
 
 #[cfg(test)]
 mod tests;

@@ -50,6 +50,24 @@ pub fn page(sources: &[PageRun], common: &[ReportSection]) -> String {
     out
 }
 
+/// Renders a page of these sections without values, criteria and records.
+#[must_use]
+pub fn section_page(title: &str, facts: &[String], sections: &[ReportSection]) -> String {
+    let mut out = head(title);
+    let _ = write!(out, "<header><h1>{}</h1><p class=facts>{}</p>", escape(title), escape(&facts.join(" · ")));
+    contents(
+        &mut out,
+        "Sections",
+        sections.iter().map(|section| (format!("p-{}", section.name), section.title.clone())),
+    );
+    out.push_str("</header>\n<main id=main>\n");
+    for section in sections {
+        write_section(&mut out, "p", section, 2);
+    }
+    out.push_str("</main>\n</body>\n</html>\n");
+    out
+}
+
 /// HTML head. The content security policy forbids external resources and scripts.
 fn head(title: &str) -> String {
     format!(

@@ -5,6 +5,7 @@ mod launcher;
 mod library;
 mod merge;
 mod options;
+mod page;
 mod preload;
 mod program;
 mod show;
@@ -36,6 +37,8 @@ const AFTER_HELP: &str = concat!(
       beff-raw profile -o app.csv -- mpirun -n 4 ./app input.nml
   Its calls, and the largest costs:
       beff-raw profile show app.csv
+  The same as a page for a browser, with who accessed what and when:
+      beff-raw profile show app.csv --html app.html
   Run its I/O as a benchmark, through MPI-IO and without:
       mpirun -n 4 beff-raw replay app.csv --backend mpiio,posix
   Record each MPI program that a script starts, as app.csv, app-2.csv and so on:

@@ -58,6 +58,9 @@ pub struct ShowArgs {
     /// Every function of every file, not only what stands out (table)
     #[arg(long)]
     pub details: bool,
+    /// Write an HTML page to this new file instead ('-': stdout): costs, ranks and offsets over time, sizes; no script, no network
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["details", "format"])]
+    pub html: Option<PathBuf>,
 }
 
 /// Views of a profile.

@@ -1,6 +1,6 @@
 //! `beff-raw profile show FILE`.
 
-use super::{ShowArgs, ShowFormat};
+use super::{page, ShowArgs, ShowFormat};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::text::WIDTH;
@@ -14,6 +14,9 @@ pub fn run(args: &ShowArgs) -> anyhow::Result<Exit> {
         let (all, next) = (e.to_string(), e.next_step());
         UsageError::new(all.strip_suffix(next).unwrap_or(&all).trim_end_matches("; "), next)
     };
+    if let Some(out) = &args.html {
+        return page::write(&args.profile, out, refused);
+    }
     let summary = beff_trace::summary::summarize(&args.profile).map_err(refused)?;
     let mut text = match args.format {
         ShowFormat::Table => summary.text(WIDTH),

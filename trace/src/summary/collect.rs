@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::analysis::{Analysis, AnalysisTotals};
+use super::charts::ProfileCharts;
 use super::model::PatternCounts;
 use super::pattern::PatternDetector;
 use super::sizes::SizeCounter;
@@ -94,6 +95,7 @@ pub(super) struct ProfileTotals {
 pub(super) struct SummaryCollector<'a> {
     layouts: Option<&'a TypeLayouts>,
     analysis: Option<Analysis<'a>>,
+    charts: Option<ProfileCharts>,
     tracker: Option<AccessTracker<'a>>,
     current: CurrentRank,
     totals: ProfileTotals,
@@ -101,11 +103,12 @@ pub(super) struct SummaryCollector<'a> {
 
 impl<'a> SummaryCollector<'a> {
     /// Without layouts, sizes by type and positions are unknown.
-    pub(super) fn new(head: &'a ProfileHead, layouts: Option<&'a TypeLayouts>) -> Self {
+    pub(super) fn new(head: &'a ProfileHead, layouts: Option<&'a TypeLayouts>, has_charts: bool) -> Self {
         let totals = ProfileTotals { rank_totals: vec![(0, 0); head.processes.len()], ..ProfileTotals::default() };
         Self {
             layouts,
             analysis: layouts.map(|layouts| Analysis::new(head, layouts)),
+            charts: has_charts.then(|| ProfileCharts::new(head.processes.len())),
             tracker: layouts.map(AccessTracker::new),
             current: CurrentRank::default(),
             totals,
@@ -145,6 +148,9 @@ impl<'a> SummaryCollector<'a> {
         let placed = self.tracker.as_mut().map(|tracker| tracker.resolve(call));
         if let (Some(analysis), Some(effect)) = (&mut self.analysis, placed) {
             analysis.call(rank, call, file, u32::try_from(row_number).unwrap_or(u32::MAX), effect);
+        }
+        if let Some(charts) = &mut self.charts {
+            charts.call(rank, call, file, placed.zip(self.layouts));
         }
         match role {
             Role::Data { form, direction, .. } => self.record_data(call, (form, direction), row_number, placed),
@@ -327,6 +333,11 @@ impl<'a> SummaryCollector<'a> {
                 *slowest = part;
             }
         }
+    }
+
+    /// Returns the charts, empty ones if they were not requested.
+    pub(super) fn take_charts(&mut self) -> ProfileCharts {
+        self.charts.take().unwrap_or_else(|| ProfileCharts::new(1))
     }
 
     /// Returns the totals, the rows and the analysis after the last call.

@@ -3,6 +3,7 @@
 mod advice;
 mod analysis;
 mod build;
+mod charts;
 mod collect;
 mod costs;
 mod extents;
@@ -21,6 +22,7 @@ mod waits;
 
 use std::path::Path;
 
+pub use charts::{AccessGrids, Grid, ProfileCharts, MAX_ROWS, TIME_BINS};
 pub use model::{
     FileSummary, FunctionSummary, Hint, IncompleteProcess, IoCost, PatternCounts, ProfileSummary, SizeDistribution,
 };
@@ -34,9 +36,21 @@ use crate::workload::ResultCompletion;
 /// # Errors
 /// The first error in the profile.
 pub fn summarize(path: &Path) -> Result<ProfileSummary, TextError> {
+    Ok(read(path, false)?.0)
+}
+
+/// The same, with charts. Offsets are shown for the first 64 used files.
+///
+/// # Errors
+/// The first error in the profile.
+pub fn summarize_with_charts(path: &Path) -> Result<(ProfileSummary, ProfileCharts), TextError> {
+    read(path, true)
+}
+
+fn read(path: &Path, has_charts: bool) -> Result<(ProfileSummary, ProfileCharts), TextError> {
     let (head, mut calls) = text::read_all_ranks(path)?;
     let layouts = TypeLayouts::for_library(&head.types, &head.library);
-    let mut collector = collect::SummaryCollector::new(&head, layouts.as_ref().ok());
+    let mut collector = collect::SummaryCollector::new(&head, layouts.as_ref().ok(), has_charts);
     let derives = layouts.as_ref().ok().filter(|_| head.is_handwritten());
     let mut completion = (0, derives.map(|layouts| ResultCompletion::new(layouts, true)));
     calls.try_for_each(|call| {
@@ -50,9 +64,11 @@ pub fn summarize(path: &Path) -> Result<ProfileSummary, TextError> {
         collector.call(rank, &call);
         Ok(())
     })?;
+    let mut charts = collector.take_charts();
+    charts.finish(&head);
     let mut summary = build::build(path, &head, collector.finish());
     summary.no_places = layouts.err().map(|e| e.to_string());
-    Ok(summary)
+    Ok((summary, charts))
 }
 
 #[cfg(test)]
