@@ -199,7 +199,7 @@ fn data_that_was_removed_between_openings_has_no_origin() {
     assert_eq!(of(8, true), [old(6, 0), new(), old(1, 7)]);
     assert_eq!(of(3, true), [old(3, 0), unknown(3), new(), unknown(1)]);
     assert_eq!(of(3, false), [old(3, 0), unknown(3), new(), unknown(1)]);
-    assert_eq!(of(-1, true), [content(6, DataOrigin::Hole), new(), content(1, DataOrigin::Hole)]);
+    assert_eq!(of(-1, true), [content(6, DataOrigin::Hole), new(), unknown(1)], "the last byte is beyond its end");
     assert_eq!(of(-1, false), [unknown(6), new(), unknown(1)], "the old file remains open");
     // A write under way has not made it that long yet.
     let programs = [
