@@ -7,8 +7,8 @@ use crate::{AccessForm, Call, Completion, Direction, Function, Role};
 
 pub use crate::merge::workload::{derive_order, WorkloadError, MAX_DERIVED_CALLS};
 
-/// Completes the calls of one rank, in their order: every access transfers what was requested, and MPI_Wait and MPI_Waitall complete all
-/// of their requests.
+/// Completes the calls of one rank, in their order: every access transfers what was requested, and MPI_Wait, MPI_Waitall and MPI_Waitsome
+/// complete all of their requests, MPI_Waitany the first.
 pub struct ResultCompletion<'a> {
     layouts: &'a TypeLayouts,
     completes_reads: bool,
@@ -61,10 +61,14 @@ impl<'a> ResultCompletion<'a> {
     }
 
     fn complete_requests(&mut self, call: &mut Call) {
-        let waits_for_all = matches!(call.function, Function::Wait | Function::Waitall);
-        if waits_for_all && call.completions.is_empty() {
+        let completed = match call.function {
+            Function::Wait | Function::Waitall | Function::Waitsome => call.requests.len(),
+            Function::Waitany => 1,
+            _ => 0,
+        };
+        if call.completions.is_empty() {
             let done = |request: &u64| Completion { request: *request, bytes: None, error: None };
-            call.completions = call.requests.iter().map(done).collect();
+            call.completions = call.requests.iter().take(completed).map(done).collect();
         }
         for completion in &mut call.completions {
             let access = self.requests.remove(&completion.request).filter(|_| completion.error.is_none());

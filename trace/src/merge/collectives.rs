@@ -45,6 +45,8 @@ struct CollectiveGroup {
     /// Number of the first call in `open`.
     first_open: u64,
     open: VecDeque<CollectiveInstance>,
+    /// Number of the call before `first_open`, and the begin of its first rank.
+    last_closed: Option<(u64, u64)>,
 }
 
 /// Communicators and their open collective calls.
@@ -88,6 +90,17 @@ impl CollectiveTracker {
         comm.and_then(|comm| self.first_ranks.get(comm as usize).copied()) == Some(Some(rank))
     }
 
+    /// Begin of a collective call that this rank has just begun, by its first rank. None if it is long past.
+    pub(super) fn first_begin_ns(&self, rank: u32, key: (Option<u32>, u32)) -> Option<u64> {
+        let group = self.groups.get(&key)?;
+        let number = group.counts.get(&rank)?.checked_sub(1)?;
+        if number < group.first_open {
+            return group.last_closed.filter(|(closed, _)| *closed == number).map(|(_, first_ns)| first_ns);
+        }
+        let instance = group.open.get(usize::try_from(number - group.first_open).ok()?)?;
+        instance.begun.first().map(|(_, begin_ns)| *begin_ns)
+    }
+
     /// A rank begins a collective call. `ready` returns the state of the other ranks. Returns the time since the last of them was ready, if
     /// the ranks synchronized before this call.
     pub(super) fn begin(
@@ -118,7 +131,8 @@ impl CollectiveTracker {
         group.open[index].begun.push((rank, begin_ns));
         while group.open.front().is_some_and(|first| first.begun.len() >= all) || group.open.len() > MAX_OPEN_INSTANCES
         {
-            group.open.pop_front();
+            let first = group.open.pop_front().and_then(|instance| instance.begun.first().copied());
+            group.last_closed = first.map(|(_, begin_ns)| (group.first_open, begin_ns));
             group.first_open += 1;
         }
         match (was_open, group.open.is_empty()) {

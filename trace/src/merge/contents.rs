@@ -96,6 +96,8 @@ pub(super) struct FileContents {
     initial_bytes: Option<u64>,
     /// Ranges added without a call: at a later opening the file was longer than the calls had made it.
     external_growth: Vec<(i64, i64)>,
+    /// Begin of a collective write on its first rank, while one of its ranks is added: parts of other ranks have no order with it.
+    pub(super) collective_since_ns: Option<u64>,
     /// Accesses in flight to unknown positions.
     pub(super) unplaced_writes: u64,
     /// End of the last of them.
@@ -111,6 +113,7 @@ impl FileContents {
             max_ranges,
             initial_bytes,
             external_growth: Vec::new(),
+            collective_since_ns: None,
             unplaced_writes: 0,
             unplaced_until_ns: None,
             forget_count: 0,
@@ -158,7 +161,9 @@ impl FileContents {
         let mut under = 0;
         for (begin, piece) in self.ranges.range(start..end) {
             under += 1;
-            if piece.until_ns() >= writer.begin_ns {
+            let is_unordered =
+                piece.rank != writer.rank && self.collective_since_ns.is_some_and(|ns| piece.begin_ns >= ns);
+            if piece.until_ns() >= writer.begin_ns || is_unordered {
                 clash.push((*begin, *piece));
             }
         }

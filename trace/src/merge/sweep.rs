@@ -134,30 +134,12 @@ impl<'a, S: CallSource> Sweep<'a, S> {
 
     fn begin_call(&mut self, index: usize, mut call: Box<Call>) -> io::Result<()> {
         self.set_seek_position(index, &mut call);
-        let failed_write = self.failed_write(index, &call);
+        self.fail_write(index, &call);
         let placed = self.ranks[index].tracker.resolve(&call);
-        let rank = &mut self.ranks[index];
-        let world = rank.world_rank;
+        let rank = &self.ranks[index];
         let begun = UnfinishedAccess { number: rank.written_calls + rank.held.len() as u64, begin_ns: call.begin_ns };
         let opened = call.handle.and_then(|handle| rank.handles.get(&handle).copied());
-        if call.function.is_collective() {
-            let (file, comm) = opened.map_or((call.file, call.comm), |opened| (opened.file, opened.comm));
-            if let Some(comm) = comm {
-                let ranks = &self.ranks;
-                let ready = |peer: u32| {
-                    let at = ranks.binary_search_by_key(&peer, |rank| rank.world_rank).ok()?;
-                    Some(if at == index {
-                        ranks[at].readiness_at(call.begin_ns)
-                    } else {
-                        ranks[at].readiness((file, comm))
-                    })
-                };
-                let since_barrier_ns = self.collectives.begin(world, (file, comm), call.begin_ns, ready);
-                if !self.is_handwritten {
-                    call.since_barrier_ns = since_barrier_ns;
-                }
-            }
-        }
+        self.begin_collective(index, &mut call, opened);
         let mut ending = CallEnd::new(&call, index);
         let mut found = LatestCalls::default();
         let form = match call.function.role() {
@@ -168,11 +150,6 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         match (placed, form) {
             (CallEffect::NoAccess, None) => self.manage_file(index, &call, opened, &mut found, &mut ending),
             (CallEffect::NoAccess, Some(_)) => {
-                if let Some((access, file)) = failed_write.and_then(|access| Some((access, access.file? as usize))) {
-                    let writer = WriteCall { rank: world, begin_ns: call.begin_ns, until_ns: call.end_ns };
-                    let file = self.files.get_mut(file);
-                    file.into_iter().for_each(|f| f.write_unknown(&access, self.layouts, &mut self.extents, writer));
-                }
                 if let (Some(AccessForm::End), Some(handle)) = (form, call.handle) {
                     if let Some(begun) = self.ranks[index].splits.remove(&handle) {
                         self.ranks[index].release(begun, Vec::new());
@@ -210,16 +187,34 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         Ok(())
     }
 
-    /// The bytes that a failed write may have written, as on a full disk.
-    fn failed_write(&self, index: usize, call: &Call) -> Option<ResolvedAccess> {
+    /// Notes the begin of a collective call, and whether its ranks synchronized before it.
+    fn begin_collective(&mut self, index: usize, call: &mut Call, opened: Option<OpenHandle>) {
+        let (file, comm) = opened.map_or((call.file, call.comm), |opened| (opened.file, opened.comm));
+        let Some(comm) = comm.filter(|_| call.function.is_collective()) else { return };
+        let ranks = &self.ranks;
+        let ready = |peer: u32| {
+            let at = ranks.binary_search_by_key(&peer, |rank| rank.world_rank).ok()?;
+            Some(if at == index { ranks[at].readiness_at(call.begin_ns) } else { ranks[at].readiness((file, comm)) })
+        };
+        let since_barrier_ns = self.collectives.begin(ranks[index].world_rank, (file, comm), call.begin_ns, ready);
+        if !self.is_handwritten {
+            call.since_barrier_ns = since_barrier_ns;
+        }
+    }
+
+    /// A failed write may have written any of its bytes, as on a full disk.
+    fn fail_write(&mut self, index: usize, call: &Call) {
         let is_write = call.function.direction() == Some(Direction::Write);
         if !is_write || call.error.is_none() {
-            return None;
+            return;
         }
         let tried = Call { error: None, bytes: Some(0), request: None, ..call.clone() };
-        match self.ranks[index].tracker.clone().resolve(&tried) {
-            CallEffect::Access(access) => Some(ResolvedAccess { bytes: 0, ..access }),
-            _ => None,
+        let rank = &self.ranks[index];
+        let CallEffect::Access(access) = rank.tracker.clone().resolve(&tried) else { return };
+        let writer = WriteCall { rank: rank.world_rank, begin_ns: call.begin_ns, until_ns: call.end_ns };
+        if let Some(file) = access.file.and_then(|file| self.files.get_mut(file as usize)) {
+            let access = ResolvedAccess { bytes: 0, ..access };
+            file.write_unknown(&access, self.layouts, &mut self.extents, writer);
         }
     }
 
@@ -267,7 +262,8 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         is_blocking: bool,
         found: &mut LatestCalls,
     ) {
-        let world = self.ranks[index].world_rank;
+        let rank = &self.ranks[index];
+        let world = rank.world_rank;
         let mut visit = |touch: EndedAccess| found.add(touch);
         let is_member = |comm: Option<u32>| self.collectives.is_member(comm, world);
         match placed {
@@ -281,7 +277,11 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 if writes {
                     let writer =
                         WriteCall { rank: world, begin_ns: call.begin_ns, until_ns: write_end_ns(call, is_blocking) };
+                    let key = rank.handles.get(&access.handle).and_then(|opened| Some((opened.file, opened.comm?)));
+                    let key = key.filter(|_| call.function.is_collective());
+                    file.contents.collective_since_ns = key.and_then(|key| self.collectives.first_begin_ns(world, key));
                     file.write(&access, self.layouts, &self.extents, writer);
+                    file.contents.collective_since_ns = None;
                     if is_blocking {
                         file.write_unknown(&access, self.layouts, &mut self.extents, writer);
                     }
@@ -305,7 +305,10 @@ impl<'a, S: CallSource> Sweep<'a, S> {
     fn set_dependencies(&mut self, index: usize, call: &mut Call, found: LatestCalls) {
         let rank = &mut self.ranks[index];
         for (peer, begin_ns) in found.latest() {
-            let is_new = peer != rank.world_rank && rank.waited_for.get(&peer).is_none_or(|waited| *waited < begin_ns);
+            let is_given = call.after.iter().any(|after| after.rank == peer);
+            let is_new = peer != rank.world_rank
+                && !is_given
+                && rank.waited_for.get(&peer).is_none_or(|waited| *waited < begin_ns);
             if is_new && self.collectives.may_wait(rank.world_rank, peer, begin_ns) {
                 rank.waited_for.insert(peer, begin_ns);
                 call.after.push(CallId { rank: peer, begin_ns });
