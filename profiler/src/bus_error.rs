@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use beff_trace::raw::{BLOCK_BYTES, MAX_LANES};
 
 use crate::original::Symbol;
-use crate::sink;
+use crate::recording;
 
 type SigactionFunction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 type SignalFunction = unsafe extern "C" fn(c_int, usize) -> usize;
@@ -114,7 +114,7 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *
     // SAFETY: the kernel passes the information, which of a fault contains its address.
     let (is_fault, address) = unsafe { ((*info).si_code > 0, (*info).si_addr() as usize) };
     if is_fault && replace_block(address) {
-        return sink::lose_record();
+        return recording::lose();
     }
     let (handler, flags) = (PROGRAM_HANDLER.load(Ordering::Acquire), PROGRAM_FLAGS.load(Ordering::Acquire));
     if handler == libc::SIG_IGN && !is_fault {

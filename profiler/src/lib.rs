@@ -29,6 +29,7 @@ mod name;
 mod original;
 mod posix;
 mod program;
+mod recording;
 mod requests;
 mod sink;
 mod storage;

@@ -3,17 +3,16 @@
 use std::ffi::c_int;
 use std::os::fd::IntoRawFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use beff_trace::raw::block::HEADER_BYTES;
 use beff_trace::raw::{ProcessHeader, BLOCK_BYTES};
 use beff_trace::RecordingStatus;
 
-use crate::bus_error;
 use crate::message::{file_identity, file_status, report};
+use crate::{bus_error, recording};
 
-static RECORDING: AtomicBool = AtomicBool::new(false);
 static FILE: AtomicI32 = AtomicI32::new(-1);
 static DEVICE: AtomicU64 = AtomicU64::new(0);
 static INODE: AtomicU64 = AtomicU64::new(0);
@@ -22,15 +21,13 @@ static LIMIT_BYTES: AtomicU64 = AtomicU64::new(u64::MAX);
 static HEAD: Mutex<Option<ProcessHeader>> = Mutex::new(None);
 /// Bytes that the file has at least, unless something else truncates it.
 static EXTENT: AtomicU64 = AtomicU64::new(0);
-/// A mapped block was lost, which is not yet reported.
-static LOST: AtomicBool = AtomicBool::new(false);
 /// Blocks in anonymous memory: address and number.
 static UNMAPPED: Mutex<Vec<(usize, u32)>> = Mutex::new(Vec::new());
 
 /// True from the start of MPI to its end, unless an error occurred.
 #[inline(always)]
 pub fn is_recording() -> bool {
-    RECORDING.load(Ordering::Relaxed)
+    recording::is_active()
 }
 
 /// Creates the file, writes its head and starts the recording.
@@ -46,7 +43,7 @@ pub fn begin(path: &Path, head: ProcessHeader, limit_bytes: u64) {
     match write_block(0, &head.block()) {
         Ok(()) => {
             *lock_head() = Some(head);
-            RECORDING.store(true, Ordering::Release);
+            recording::begin();
         }
         Err(e) => report(&format!("cannot write {}: {e}; this rank is not recorded", path.display())),
     }
@@ -95,11 +92,11 @@ fn lock_head() -> std::sync::MutexGuard<'static, Option<ProcessHeader>> {
 
 /// Ends the recording and rewrites the head, modified by `change`.
 pub fn end(change: impl FnOnce(&mut ProcessHeader)) {
-    RECORDING.store(false, Ordering::Release);
+    recording::end();
     // Locked only by another end of the recording, maybe of this thread interrupted by a signal handler.
     let Ok(mut head) = HEAD.try_lock() else { return };
     if let Some(mut head) = head.take() {
-        let saved = if LOST.swap(false, Ordering::AcqRel) {
+        let saved = if recording::take_loss() {
             Err(std::io::Error::other(LOST_RECORD))
         } else {
             save_unmapped().and_then(|()| check_extent(EXTENT.load(Ordering::Acquire)))
@@ -125,14 +122,14 @@ fn save_unmapped() -> std::io::Result<()> {
 
 /// Disables the recording in this process, a fork of the recorded one.
 pub fn disable() {
-    RECORDING.store(false, Ordering::Relaxed);
+    recording::end();
     FILE.store(-1, Ordering::Relaxed);
 }
 
 /// Ends the recording because the file cannot grow, and reports the reason once.
 #[cold]
 pub fn stop(why: &str) {
-    if RECORDING.swap(false, Ordering::AcqRel) {
+    if recording::end() {
         end_early(why);
     }
 }
@@ -146,16 +143,11 @@ fn end_early(why: &str) {
 
 const LOST_RECORD: &str = "its file was truncated or its file system failed (SIGBUS)";
 
-/// In the handler of SIGBUS: ends the recording. [`report_loss`] reports it, because a handler must not.
-pub fn lose_record() {
-    LOST.store(true, Ordering::Release);
-    RECORDING.store(false, Ordering::Release);
-}
-
-/// Reports once that the recording ended by [`lose_record`].
-#[inline]
+/// Reports once that a mapped block was lost. Not inlined: it would take registers from the path of every call.
+#[cold]
+#[inline(never)]
 pub fn report_loss() {
-    if LOST.load(Ordering::Relaxed) && LOST.swap(false, Ordering::AcqRel) {
+    if recording::take_loss() {
         end_early(&format!("cannot write its record: {LOST_RECORD}"));
     }
 }
