@@ -1,4 +1,5 @@
-/* One file under several names, and several files under one name. Prints the order of the distinct files that it opens or deletes. */
+/* Open MPI 4.1 opens no name without a directory.
+ * One file under several names, and several files under one name. Prints the order of the distinct files that it opens or deletes. */
 #include "expect.h"
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,16 +19,16 @@ int main(int argc, char **argv) {
     if (rank == 0 && (mkdir("a", 0700) || mkdir("b", 0700))) return 2;
     MPI_Barrier(MPI_COMM_WORLD);
     if (chdir("a")) return 2;
-    use("f", made); /* 0 */
+    use("./f", made); /* 0 */
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0 && (symlink("../a/f", "../b/link") || link("f", "../b/hard"))) return 2;
     MPI_Barrier(MPI_COMM_WORLD);
     if (chdir("../b")) return 2;
-    use("f", made);     /* 1 */
+    use("./f", made);     /* 1 */
     use("../a/f", old); /* 0 */
-    use("link", old);   /* 0 */
-    use("hard", old);   /* 0 */
-    if (rank == 0) MPI_File_delete("link", MPI_INFO_NULL); /* 2 */
+    use("./link", old);   /* 0 */
+    use("./hard", old);   /* 0 */
+    if (rank == 0) MPI_File_delete("./link", MPI_INFO_NULL); /* 2 */
     MPI_Barrier(MPI_COMM_WORLD);
     use("../a/f", old); /* 0 */
     MPI_Finalize();

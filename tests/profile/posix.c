@@ -16,23 +16,23 @@ static void use(const char *name, int mode, int more) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     if (chdir(argv[2])) return 2;
-    use("a", MPI_MODE_CREATE, 0);
+    use("./a", MPI_MODE_CREATE, 0);
     int directory = open(".", O_RDONLY), other = open("a", O_RDWR);
-    use("a", 0, other);
+    use("./a", 0, other);
     close(other);
     if (truncate("a", 5) || rename("a", "b")) return 5;
     close(open("a", O_CREAT | O_TRUNC | O_RDWR, 0600));
     close(creat("a", 0600));
     fclose(fopen("a", "w+"));
     fclose(fopen("a", "r"));
-    use("a", 0, 0);
+    use("./a", 0, 0);
     if (unlinkat(directory, "a", 0) || remove("b")) return 6;
     errno = 0;
     if (!unlink("a") || errno != ENOENT) return 7;
     fclose(fopen("other", "w"));
     if (renameat(directory, "other", directory, "another") || unlink("another")) return 8;
-    use("a", MPI_MODE_CREATE, 0);
-    MPI_File_delete("a", MPI_INFO_NULL);
+    use("./a", MPI_MODE_CREATE, 0);
+    MPI_File_delete("./a", MPI_INFO_NULL);
     errno = 77;
     close(open("/dev/null", O_WRONLY | O_TRUNC));
     int kept = errno == 77;

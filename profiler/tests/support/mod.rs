@@ -262,8 +262,8 @@ fn line(call: &Call, tables: &Dictionaries) -> String {
         }));
     }
     let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name}={value}")));
-    // That of File_delete is not a result of the call.
-    let number = call.number.filter(|_| call.function != Function::Delete);
+    // Those of File_delete and File_seek are not results of the calls.
+    let number = call.number.filter(|_| !matches!(call.function, Function::Delete | Function::Seek));
     add("number", number.map(|n| n.to_string()));
     add("error", call.error.map(|error| error.name().to_owned()));
     words.join(" ")
