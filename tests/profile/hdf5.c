@@ -34,7 +34,7 @@ int H5Dwrite(hid_t set, hid_t memory, hid_t space, hid_t selection, hid_t transf
     return set == 201 && memory == 2 && space == 3 && selection == 4 && transfer == 5 ? (int)((work)(uintptr_t)buffer)() : -1;
 }
 int H5Dread(hid_t set, hid_t memory, hid_t space, hid_t selection, hid_t transfer, void *buffer) {
-    return H5Dwrite(set, memory, space, selection, transfer, buffer);
+    return set == 0 && memory == 2 && space == 3 && selection == 4 && transfer == 5 && buffer ? -2 : 0;
 }
 long H5Iget_name(hid_t object, char *name, size_t bytes) {
     return snprintf(name, bytes, "%s", object == 100 ? "/" : "/group/set");
@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
         wrong |= H5Dcreate2(100, "set", 3, 4, 5, 6, INT64_C(7) << 40) != 201;
         wrong |= H5Dcreate1(100, "/old", 3, 4, 5) != 200;
         wrong |= H5Dwrite(201, 2, 3, 4, 5, (void *)(uintptr_t)write_one) != 0;
-        wrong |= H5Dread(0, 2, 3, 4, 5, (void *)(uintptr_t)write_one) != -1; /* fails */
+        wrong |= H5Dread(0, 2, 3, 4, 5, (void *)(uintptr_t)write_one) != -2; /* fails */
         wrong |= H5Fclose(100) != 0;
         wrong |= H5Fopen("b.h5", 2, 3) != 101;
         MPI_File_close(&file);

@@ -12,17 +12,22 @@ const WIDTH: f64 = 340.0;
 const NAME_WIDTH: f64 = 62.0;
 const RIGHT: f64 = 8.0;
 const ROW_HEIGHT: f64 = 9.0;
+/// Up to this number rows are as high as their names, and all are named.
+const MAX_NAMED_ROWS: usize = 8;
+const NAMED_ROW_HEIGHT: f64 = 16.0;
 const BOTTOM: f64 = 24.0;
 /// Weaker cells would not be visible.
 const MIN_OPACITY: f64 = 0.12;
-/// Distance of row names.
+/// Distance of names of lower rows.
 const NAME_STEP: usize = 4;
 
 /// A frame with one row of cells per name, the first at the bottom. Cells are shares of the largest value, 0 to 1; the columns together
 /// last `seconds`.
 #[must_use]
 pub fn frame(title: &str, said: String, style: usize, rows: &[(String, Vec<f64>)], seconds: f64) -> Frame {
-    let bottom = 4.0 + ROW_HEIGHT * rows.len().max(1) as f64;
+    let (height, step_of_names) =
+        if rows.len() <= MAX_NAMED_ROWS { (NAMED_ROW_HEIGHT, 1) } else { (ROW_HEIGHT, NAME_STEP) };
+    let bottom = 4.0 + height * rows.len().max(1) as f64;
     let inner = WIDTH - NAME_WIDTH - RIGHT;
     let mut body = String::new();
     let (end, step) = linear(seconds);
@@ -40,17 +45,17 @@ pub fn frame(title: &str, said: String, style: usize, rows: &[(String, Vec<f64>)
     }
     let _ = write!(body, "<text class=\"u\" x=\"0\" y=\"{}\">seconds</text>", bottom + 14.0);
     for (place, (name, cells)) in rows.iter().enumerate() {
-        let y = bottom - ROW_HEIGHT * (place + 1) as f64;
-        if place % NAME_STEP == 0 {
-            let _ = write!(body, "<text x=\"0\" y=\"{:.1}\">{}</text>", y + ROW_HEIGHT, escape(&truncate_name(name)));
+        let y = bottom - height * (place + 1) as f64;
+        if place % step_of_names == 0 {
+            let _ = write!(body, "<text x=\"0\" y=\"{:.1}\">{}</text>", y + height - 3.0, escape(&truncate_name(name)));
         }
-        draw_row(&mut body, style, cells, (y, inner));
+        draw_row(&mut body, style, cells, (y, height, inner));
     }
     Frame { title: title.to_owned(), description: said, width: WIDTH, height: bottom + BOTTOM, body, plot: None }
 }
 
 /// Adjacent cells of one shade are one rectangle.
-fn draw_row(body: &mut String, style: usize, cells: &[f64], (y, inner): (f64, f64)) {
+fn draw_row(body: &mut String, style: usize, cells: &[f64], (y, height, inner): (f64, f64, f64)) {
     let shade = |share: f64| if share > 0.0 { (share.min(1.0) * 10.0).ceil() / 10.0 } else { 0.0 };
     let width = inner / cells.len().max(1) as f64;
     let mut first = 0;
@@ -64,7 +69,7 @@ fn draw_row(body: &mut String, style: usize, cells: &[f64], (y, inner): (f64, f6
                 style % STYLES,
                 NAME_WIDTH + first as f64 * width,
                 width * same as f64,
-                ROW_HEIGHT - 0.5,
+                height - 0.5,
                 opacity.max(MIN_OPACITY)
             );
         }

@@ -51,7 +51,7 @@ fn page(summary: &ProfileSummary, charts: &ProfileCharts) -> String {
     let title = if command.is_empty() { summary.profile.clone() } else { format!("MPI-IO of {command}") };
     let library = summary.library.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     let facts = vec![
-        format!("{} ranks on {} hosts", summary.ranks, summary.hosts.len()),
+        format!("{} on {}", plural(summary.ranks, "rank"), plural(summary.hosts.len(), "host")),
         library,
         format!("{} calls in {}", summary.calls, seconds(summary.span_seconds)),
         format!("read {}, wrote {}", size(summary.read_bytes), size(summary.written_bytes)),
@@ -61,6 +61,10 @@ fn page(summary: &ProfileSummary, charts: &ProfileCharts) -> String {
     let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
     let sections = [costs(summary), ranks(summary, charts), offsets(summary, charts), sizes(summary), files(summary)];
     section_page(&title, &facts, &sections.into_iter().flatten().collect::<Vec<_>>())
+}
+
+fn plural(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn seconds(seconds: f64) -> String {

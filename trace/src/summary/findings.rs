@@ -176,7 +176,7 @@ impl FindingContext<'_> {
         let (what, next) = match kind {
             "fill_values" => (
                 format!(
-                    "fill values: {} wrote {of_all}{place} that the program overwrote before anything read them",
+                    "fill values: {} wrote {of_all}{place}, and the program overwrote them before anything read them",
                     layer.name()
                 ),
                 advice::fill_values(layer),

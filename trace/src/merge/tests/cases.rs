@@ -90,7 +90,7 @@ fn markers_are_in_place_and_no_calls_that_ranks_wait_for() {
     for (rank, program) in marked.iter_mut().enumerate() {
         program.insert(2, mark(203, Some("H5Dwrite /u, of \"x\"")));
         program.insert(2, mark(203, Some("H5Dwrite /t")));
-        program.insert(5, mark(381 + rank as u64, None));
+        program.insert(5, mark([301, 381][rank], None));
         program.push(mark(400, Some("H5Fclose")));
     }
     let run = |programs: &[Vec<Call>; 2]| merged(programs, &[vec![0, 1]], |_| (), &MergeOptions::default()).1;
