@@ -166,17 +166,25 @@ impl<'a> Analysis<'a> {
         match (call.function, call.function.role()) {
             (_, Role::Data { form, collective, .. }) => self.data(call, (form, collective), (file, row), effect),
             (Function::SetView, _) => self.set_view(call),
-            (Function::SetSize, _) => {
+            (Function::SetSize | Function::Truncate, _) => {
                 if let Some(bytes) = call.offset.and_then(|offset| u64::try_from(offset).ok()) {
-                    self.extents.truncate(file, call.begin_ns, bytes);
+                    self.extents.truncate(file, call.begin_ns, bytes, true);
                 }
             }
-            (Function::Delete, _) => self.extents.truncate(file, call.begin_ns, 0),
+            (Function::Delete | Function::Unlink | Function::OpenTruncate, _) => {
+                self.extents.truncate(file, call.begin_ns, 0, true);
+            }
+            (Function::Rename, _) => {
+                self.extents.truncate(file, call.begin_ns, 0, false);
+                if let Some(replaced) = call.target {
+                    self.extents.truncate(replaced, call.begin_ns, 0, true);
+                }
+            }
             (Function::Close, _) => {
                 if let Some(mut opening) = call.handle.and_then(|handle| self.openings.remove(&handle)) {
                     self.flush(opening.held.take());
                     if opening.deletes_on_close {
-                        self.extents.truncate(file, call.begin_ns, 0);
+                        self.extents.truncate(file, call.begin_ns, 0, true);
                     }
                 }
             }
@@ -201,9 +209,9 @@ impl<'a> Analysis<'a> {
             held: None,
         };
         self.openings.insert(handle, opening);
-        // A file that is gone or empty was removed or truncated by other means.
+        // A file that is gone or empty was removed, truncated or renamed, possibly by another process.
         if call.number.is_some_and(|size| size <= 0) {
-            self.extents.truncate(file, call.begin_ns, 0);
+            self.extents.truncate(file, call.begin_ns, 0, false);
         }
         let hint = |info: Option<u32>| {
             let info = self.head.infos.get(info? as usize)?;

@@ -32,8 +32,8 @@ pub(super) struct Extent {
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileExtents {
     pub extents: Vec<Extent>,
-    /// Times at which the file lost its content from an offset on.
-    pub truncations: Vec<(u64, u64)>,
+    /// Times at which the file no longer had its content from an offset on, and whether that was lost.
+    pub truncations: Vec<(u64, u64, bool)>,
     /// Some of them are not known.
     pub has_lost_truncations: bool,
     /// One of 2^n regions is kept.
@@ -139,13 +139,13 @@ impl ExtentStore {
         }
     }
 
-    /// The file has no content from an offset on.
-    pub fn truncate(&mut self, file: u32, ns: u64, bytes: u64) {
+    /// The file no longer has its content from an offset on. It may exist under another name, unless it is lost.
+    pub fn truncate(&mut self, file: u32, ns: u64, bytes: u64, is_lost: bool) {
         let state = self.files.entry(file).or_default();
         state.last = None;
         if self.truncation_count < self.limit {
             self.truncation_count += 1;
-            state.truncations.push((ns, bytes));
+            state.truncations.push((ns, bytes, is_lost));
         } else {
             state.has_lost_truncations = true;
         }

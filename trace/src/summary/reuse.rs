@@ -56,12 +56,12 @@ pub(super) fn reuse(file: &mut FileExtents) -> HashMap<u32, Reuse> {
     let mut truncations = file.truncations.iter().peekable();
     let mut contents = Contents::default();
     for extent in &file.extents {
-        while let Some((_, bytes)) = truncations.next_if(|(ns, _)| *ns <= extent.begin_ns) {
-            contents.truncate(*bytes);
+        while let Some((_, bytes, is_lost)) = truncations.next_if(|(ns, ..)| *ns <= extent.begin_ns) {
+            contents.truncate(*bytes, *is_lost);
         }
         contents.access(extent);
     }
-    truncations.for_each(|(_, bytes)| contents.truncate(*bytes));
+    truncations.for_each(|(_, bytes, is_lost)| contents.truncate(*bytes, *is_lost));
     contents.found
 }
 
@@ -115,9 +115,9 @@ impl Contents {
         self.ranges.insert(extent.at, (extent.end, content));
     }
 
-    fn truncate(&mut self, at: u64) {
+    fn truncate(&mut self, at: u64, is_lost: bool) {
         while let Some((bytes, content)) = self.take(at, u64::MAX) {
-            if let Content::Unread { group, ns_per_byte, .. } = content {
+            if let (Content::Unread { group, ns_per_byte, .. }, true) = (content, is_lost) {
                 self.found.entry(group).or_default().discarded.add(amount(bytes, ns_per_byte));
             }
         }
@@ -149,7 +149,7 @@ mod tests {
             }
             store.add(0, Extent { at, end, begin_ns, end_ns: begin_ns + 1, ns: end - at, rank, group, is_write });
         }
-        truncations.iter().for_each(|(ns, bytes)| store.truncate(0, *ns, *bytes));
+        truncations.iter().for_each(|(ns, bytes)| store.truncate(0, *ns, *bytes, true));
         store.files.remove(&0).unwrap()
     }
 

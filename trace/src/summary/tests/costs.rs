@@ -119,17 +119,24 @@ fn what_is_read_in_between_or_belongs_to_another_file_is_not_overwritten() {
         .access(0, 30, 10, "read_at", 0, MIB)
         .access(0, 50, 10, "write_at", 0, MIB);
     assert!(cost(&read.summary(), "fill_values").is_none() && cost(&read.summary(), "overwritten").is_none());
-    // Every step creates the file again.
-    let mut steps = Profile::new(1, &["out.dat"]);
-    for step in 0..3_u64 {
-        steps.access(0, 100 * step + 10, 10, "write_at", 0, MIB);
-        steps.call(0, 100 * step + 40, 10, "File_close,handle=1");
-        steps.call(0, 100 * step + 60, 10, "File_open,handle=1,comm=0,file=0,mode=create;rdwr,number=-1");
+    // Every step creates the file again, after it was removed, renamed, or moved by another process.
+    for (end, discarded) in [("unlink,file=0", Some(3 * MIB)), ("rename,file=0,to=1", None), ("", None)] {
+        let mut steps = Profile::new(1, &["out.dat", "out.dat.old"]);
+        for step in 0..3_u64 {
+            steps.access(0, 100 * step + 10, 10, "write_at", 0, MIB);
+            steps.call(0, 100 * step + 40, 10, "File_close,handle=1");
+            if !end.is_empty() {
+                steps.call(0, 100 * step + 52, 2, end);
+            }
+            steps.call(0, 100 * step + 60, 10, "File_open,handle=1,comm=0,file=0,mode=create;rdwr,number=-1");
+        }
+        let s = steps.summary();
+        assert!(cost(&s, "overwritten").is_none(), "{end}: {:?}", s.costs);
+        assert_eq!(cost(&s, "discarded").map(|cost| cost.bytes), discarded, "{end}: {:?}", s.costs);
     }
-    let s = steps.summary();
-    assert!(cost(&s, "overwritten").is_none(), "{:?}", s.costs);
-    assert_eq!(cost(&s, "discarded").map(|cost| cost.bytes), Some(3 * MIB), "{:?}", s.costs);
-    for end in ["File_delete,file=0", "File_set_size,handle=1,offset=0"] {
+    for end in
+        ["File_delete,file=0", "File_set_size,handle=1,offset=0", "truncate,file=0,offset=0", "open_truncate,file=0"]
+    {
         let mut lost = Profile::new(1, &["out.dat"]);
         lost.access(0, 10, 10, "write_at", 0, MIB).call(0, 30, 5, end).access(0, 50, 10, "write_at", 0, MIB);
         let s = lost.summary();
