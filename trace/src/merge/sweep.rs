@@ -316,6 +316,22 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         }
     }
 
+    /// Ends the accesses of completed or freed requests.
+    fn end_requests(&mut self, index: usize, call: &Call, ending: &mut CallEnd) {
+        let rank = &mut self.ranks[index];
+        for completion in &call.completions {
+            let begun = rank.requests.remove(&completion.request);
+            ending.accesses.extend(rank.tracker.complete(completion).zip(begun));
+        }
+        let is_free = call.function == Function::RequestFree && call.error.is_none();
+        for request in call.requests.iter().filter(|_| is_free) {
+            rank.tracker.forget(*request);
+            if let Some(begun) = rank.requests.remove(request) {
+                rank.release(begun, Vec::new());
+            }
+        }
+    }
+
     /// Processes a call that moves no data itself.
     fn manage_file(
         &mut self,
@@ -325,21 +341,7 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         found: &mut LatestCalls,
         ending: &mut CallEnd,
     ) {
-        let rank = &mut self.ranks[index];
-        for completion in &call.completions {
-            let begun = rank.requests.remove(&completion.request);
-            ending.accesses.extend(rank.tracker.complete(completion).zip(begun));
-        }
-        if call.function == Function::RequestFree && call.error.is_none() {
-            for request in &call.requests {
-                let rank = &mut self.ranks[index];
-                rank.tracker.forget(*request);
-                if let Some(begun) = rank.requests.remove(request) {
-                    self.ranks[index].release(begun, Vec::new());
-                }
-            }
-            return;
-        }
+        self.end_requests(index, call, ending);
         let rank = &mut self.ranks[index];
         let is_whole = is_about_whole_file(call.function);
         let asks_end = matches!(call.function, Function::Seek | Function::SeekShared)
