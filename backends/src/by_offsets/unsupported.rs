@@ -28,4 +28,4 @@ pub(super) fn unsupported_reason(call: &Call) -> Option<&'static str> {
     }
 }
 
-const SHARED_POINTER: &str = "shared file pointer: the order of the ranks is not in the profile";
+const SHARED_POINTER: &str = "shared file pointer: the offsets of its accesses are not in the profile";
