@@ -128,6 +128,10 @@ impl TypeTable {
     /// Constructs a type whose components exist.
     fn construct_type(&self, number: u32) -> Result<ConstructedType> {
         let tree = &self.trees[number as usize];
+        if self.is_bound_marker(number) {
+            let handle = constant!(shim::beff_datatype_null);
+            return Ok(ConstructedType { handle, derived: false, bounds: None });
+        }
         if let Datatype::Named { name, size_bytes, extent_bytes } = tree {
             let handle = predefined_type(name)?;
             let span = type_bounds(handle)?;
@@ -194,10 +198,8 @@ impl TypeTable {
                 unsafe { shim::beff_type_hindexed_block(count, n(*block)?, places.as_ptr(), of, into) }
             }
             Datatype::Struct { blocks, displacements_bytes: places, of } => {
-                let (count, blocks) = (common_length(&[blocks.len(), places.len(), of.len()])?, ns(blocks)?);
-                let of: Vec<_> = of.iter().map(|part| self.component(*part)).collect::<Result<_>>()?;
-                // SAFETY: as above.
-                unsafe { shim::beff_type_struct(count, blocks.as_ptr(), places.as_ptr(), of.as_ptr(), into) }
+                common_length(&[blocks.len(), places.len(), of.len()])?;
+                return self.call_struct_constructor(&ns(blocks)?, places, of, into);
             }
             Datatype::Resized { lower_bound_bytes, extent_bytes, of } => {
                 let (low, extent) = (*lower_bound_bytes as mpi_sys::MPI_Aint, *extent_bytes as mpi_sys::MPI_Aint);
@@ -206,6 +208,46 @@ impl TypeTable {
             }
             Datatype::Subarray { .. } | Datatype::Darray { .. } => return self.call_array_constructor(tree, into),
         })
+    }
+
+    /// True for MPI_LB and MPI_UB, which the MPI library may not have.
+    fn is_bound_marker(&self, number: u32) -> bool {
+        matches!(self.trees.get(number as usize), Some(Datatype::Named { name, .. }) if name == "LB" || name == "UB")
+    }
+
+    /// A struct. MPI_LB and MPI_UB among its components become the bounds of a resized type (MPI-3.0, section 16.1).
+    fn call_struct_constructor(
+        &self,
+        blocks: &[i64],
+        places: &[i64],
+        of: &[u32],
+        into: *mut MPI_Datatype,
+    ) -> Result<c_int> {
+        let (markers, parts): (Vec<usize>, Vec<usize>) = (0..of.len()).partition(|n| self.is_bound_marker(of[*n]));
+        let handles: Vec<_> = parts.iter().map(|n| self.component(of[*n])).collect::<Result<_>>()?;
+        let of_parts = |all: &[i64]| -> Vec<i64> { parts.iter().map(|n| all[*n]).collect() };
+        let (count, lengths, at) = (to_i64(parts.len() as u64)?, of_parts(blocks), of_parts(places));
+        // SAFETY: three arrays of `count` elements; components are valid; one handle is written.
+        let code = unsafe { shim::beff_type_struct(count, lengths.as_ptr(), at.as_ptr(), handles.as_ptr(), into) };
+        let marked = |name: &str| {
+            let is_it =
+                |n: &&usize| matches!(&self.trees[of[**n] as usize], Datatype::Named { name: own, .. } if own == name);
+            markers.iter().filter(is_it).filter(|n| blocks[**n] > 0).map(|n| places[*n]).collect::<Vec<_>>()
+        };
+        let (lower, upper) = (marked("LB").into_iter().min(), marked("UB").into_iter().max());
+        if code != 0 || lower.or(upper).is_none() {
+            return Ok(code);
+        }
+        let (mut low, mut extent) = (0, 0);
+        // SAFETY: the struct was just constructed and is freed once, after the resized type that replaces it.
+        unsafe {
+            let mut inner = *into;
+            check(mpi_sys::MPI_Type_get_extent(inner, &raw mut low, &raw mut extent))?;
+            let begin = lower.unwrap_or(low);
+            let code = mpi_sys::MPI_Type_create_resized(inner, begin, upper.unwrap_or(low + extent) - begin, into);
+            mpi_sys::MPI_Type_free(&raw mut inner);
+            Ok(code)
+        }
     }
 
     fn call_array_constructor(&self, tree: &Datatype, into: *mut MPI_Datatype) -> Result<c_int> {

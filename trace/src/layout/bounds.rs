@@ -26,6 +26,23 @@ impl BoundRules {
     }
 }
 
+/// MPI_LB or MPI_UB (MPI-1, removed in MPI-3.0): sets a bound of the struct that contains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BoundMarker {
+    Lower,
+    Upper,
+}
+
+impl BoundMarker {
+    pub(super) fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "LB" => Some(Self::Lower),
+            "UB" => Some(Self::Upper),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExtentBounds {
     pub(super) lower: i64,
@@ -34,6 +51,7 @@ pub(super) struct ExtentBounds {
     pub(super) is_explicit: bool,
     /// Maximum alignment of the inner types.
     pub(super) alignment: i64,
+    pub(super) marker: Option<BoundMarker>,
 }
 
 impl ExtentBounds {
@@ -48,7 +66,7 @@ impl ExtentBounds {
     fn checked(lower: i128, upper: i128, set: bool, alignment: i64) -> Result<Self, LayoutExcess> {
         i64::try_from(upper - lower).map_err(|_| LayoutExcess::Bits)?;
         let narrow = |bound: i128| i64::try_from(bound).map_err(|_| LayoutExcess::Bits);
-        Ok(Self { lower: narrow(lower)?, upper: narrow(upper)?, is_explicit: set, alignment })
+        Ok(Self { lower: narrow(lower)?, upper: narrow(upper)?, is_explicit: set, alignment, marker: None })
     }
 }
 
@@ -58,19 +76,37 @@ pub(super) struct BoundsUnion {
     rules: BoundRules,
     lower: Option<i128>,
     upper: Option<i128>,
+    marked_lower: Option<i128>,
+    marked_upper: Option<i128>,
     is_explicit: bool,
     alignment: i64,
 }
 
 impl BoundsUnion {
     pub(super) fn new(rules: BoundRules) -> Self {
-        Self { rules, lower: None, upper: None, is_explicit: false, alignment: 1 }
+        Self {
+            rules,
+            lower: None,
+            upper: None,
+            marked_lower: None,
+            marked_upper: None,
+            is_explicit: false,
+            alignment: 1,
+        }
     }
 
     /// Adds `block` copies of a type, the first at `at`, each `stride` after the previous one.
     pub(super) fn add(&mut self, part: ExtentBounds, block: u64, stride: i64, at: i128) -> Result<(), LayoutExcess> {
         let Some(last) = block.checked_sub(1) else { return Ok(()) };
         let last = i64::try_from(last).map_err(|_| LayoutExcess::Bits)?;
+        match part.marker {
+            Some(BoundMarker::Lower) => self.marked_lower = Some(self.marked_lower.map_or(at, |known| known.min(at))),
+            Some(BoundMarker::Upper) => self.marked_upper = Some(self.marked_upper.map_or(at, |known| known.max(at))),
+            None => {}
+        }
+        if part.marker.is_some() {
+            return Ok(());
+        }
         let displacement = i128::from(last) * i128::from(stride);
         let sum = |bound: i64, displacement: i128| at.checked_add(i128::from(bound))?.checked_add(displacement);
         let lower = sum(part.lower, displacement.min(0)).ok_or(LayoutExcess::Bits)?;
@@ -97,7 +133,9 @@ impl BoundsUnion {
                 upper += i128::from(self.alignment) - beyond;
             }
         }
-        ExtentBounds::checked(lower, upper, self.is_explicit, self.alignment)
+        let is_explicit = self.is_explicit || self.marked_lower.or(self.marked_upper).is_some();
+        let (lower, upper) = (self.marked_lower.unwrap_or(lower), self.marked_upper.unwrap_or(upper));
+        ExtentBounds::checked(lower, upper, is_explicit, self.alignment)
     }
 }
 

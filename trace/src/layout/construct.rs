@@ -1,6 +1,6 @@
 //! Type constructors.
 
-use super::bounds::{alignment, BoundRules, BoundsUnion, ExtentBounds};
+use super::bounds::{alignment, BoundMarker, BoundRules, BoundsUnion, ExtentBounds};
 use super::segments::{LayoutExcess, SegmentList, TypeSegment};
 use crate::types::{ArrayOrder, Datatype, Distribution};
 
@@ -167,6 +167,7 @@ impl LayoutBuilder<'_> {
             upper: extent_bytes,
             is_explicit: false,
             alignment: alignment(name, extent_bytes),
+            marker: BoundMarker::by_name(name),
         };
         self.layout(pieces, bounds)
     }
@@ -207,7 +208,9 @@ impl LayoutBuilder<'_> {
             pieces.repeat(inner.segments.as_slice(), *block, inner.bounds.extent(), *at, self.max_segments)?;
             union.add(inner.bounds, *block, inner.bounds.extent(), (*at).into())?;
         }
-        if pieces.size_bytes() == 0 {
+        // Libraries give a struct without data and without markers no extent.
+        let is_marked = of.iter().any(|of| self.inner(*of).is_ok_and(|inner| inner.bounds.marker.is_some()));
+        if pieces.size_bytes() == 0 && !is_marked {
             union = BoundsUnion::new(self.rules);
         }
         let mut used = of.iter().zip(blocks).filter(|(_, block)| **block > 0).map(|(of, _)| of);

@@ -337,6 +337,31 @@ fn contiguous_segments_join_and_others_are_limited() {
     assert!(matches!(fault(lonely), TypeFault::Arguments(_)));
 }
 
+/// As ROMIO's noncontig tests use them.
+#[test]
+fn markers_are_the_bounds_of_a_struct() {
+    let marked = |parts: &[(i64, u32)]| {
+        let types = [
+            named("INT", 4, 4),
+            named("LB", 0, 0),
+            named("UB", 0, 0),
+            Datatype::Vector { count: 4, block: 1, stride: 2, of: 0 },
+            Datatype::Struct {
+                blocks: vec![1; parts.len()],
+                displacements_bytes: parts.iter().map(|(at, _)| *at).collect(),
+                of: parts.iter().map(|(_, of)| *of).collect(),
+            },
+        ];
+        [BoundRules::Standard, BoundRules::Mpich].map(|rules| {
+            let layouts = TypeLayouts::with_rules(&types, rules).unwrap();
+            (layouts.lower_bound(4), layouts.extent(4), layouts.size(4), layouts.true_span(4))
+        })
+    };
+    assert_eq!(marked(&[(0, 1), (4, 3), (36, 2)]), [(0, 36, 16, 4..32), (0, 36, 16, 4..32)]);
+    assert_eq!(marked(&[(8, 1), (4, 3), (20, 2)]), [(8, 12, 16, 4..32), (8, 12, 16, 4..32)], "inside the data");
+    assert_eq!(marked(&[(4, 3), (50, 2)]), [(4, 46, 16, 4..32), (4, 46, 16, 4..32)], "no padding");
+}
+
 #[test]
 fn all_types_together_are_limited() {
     let mut types = vec![named("BYTE", 1, 1)];
