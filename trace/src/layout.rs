@@ -113,6 +113,18 @@ impl TypeLayouts {
         self.layout(number).bounds.lower
     }
 
+    /// Displacement by which MPICH 4.0 moves the memory of an access: a lower bound set by MPI_Type_create_resized or MPI_LB that is not that
+    /// of the data. Other libraries do not.
+    #[must_use]
+    pub fn moved_bytes(&self, number: u32) -> u64 {
+        let lower = self.lower_bound(number);
+        if lower == self.true_span(number).start {
+            0
+        } else {
+            lower.unsigned_abs()
+        }
+    }
+
     /// True extent: from the first to the end of the last byte of data, relative to the address of the element. Empty for a type without
     /// data.
     #[must_use]

@@ -498,7 +498,10 @@ pub(super) fn memory_span(layouts: &TypeLayouts, call: &Call) -> Result<(u64, u6
         return Ok((0, 0));
     }
     let hull = layouts.hull(datatype, 0, bytes, 0).ok_or_else(far)?;
-    Ok((hull.start.min(0).unsigned_abs(), hull.end.max(0).unsigned_abs()))
+    let margin_bytes = layouts.moved_bytes(datatype);
+    let span = [hull.start.min(0), hull.end.max(0)].map(|bound| bound.unsigned_abs().checked_add(margin_bytes));
+    let [Some(below), Some(above)] = span else { return Err(far()) };
+    Ok((below, above))
 }
 
 /// Calls that others wait for and that this rank will not issue.

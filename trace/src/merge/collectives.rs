@@ -101,6 +101,17 @@ impl CollectiveTracker {
         instance.begun.first().map(|(_, begin_ns)| *begin_ns)
     }
 
+    /// Ranks that have begun the next collective call of `rank`, with their begin. No call can wait for what they did after it: a library
+    /// that synchronizes the ranks in this call would never issue it.
+    pub(super) fn begun_by_others(&self, rank: u32, key: (Option<u32>, u32)) -> &[(u32, u64)] {
+        let group = self.groups.get(&key);
+        let instance = group.and_then(|group| {
+            let number = group.counts.get(&rank).copied().unwrap_or(0);
+            group.open.get(usize::try_from(number.checked_sub(group.first_open)?).ok()?)
+        });
+        instance.map_or(&[], |instance| &instance.begun)
+    }
+
     /// A rank begins a collective call. `ready` returns the state of the other ranks. Returns the time since the last of them was ready, if
     /// the ranks synchronized before this call.
     pub(super) fn begin(

@@ -156,7 +156,7 @@ impl SweepFile {
         extents: &[ByteRange],
         writer: WriteCall,
     ) {
-        let listed = extents.len() < MAX_ACCESS_RANGES;
+        let listed = extents.len() < MAX_ACCESS_RANGES && !is_moved_by_libraries(access, layouts);
         let mut memory = access.memory_ranges(layouts, 0, if listed { access.bytes } else { 0 });
         let (mut source, mut sources) = (memory.next(), 1);
         for extent in extents {
@@ -218,9 +218,21 @@ impl SweepFile {
         extents: &mut Vec<ByteRange>,
         writer: WriteCall,
     ) {
-        if access.bytes < access.requested_bytes {
-            let rest = ResolvedAccess { first_byte: access.first_byte + access.bytes, ..*access };
-            list_ranges(&rest, layouts, access.requested_bytes - access.bytes, extents);
+        self.write_unknown_from(access.bytes, access, layouts, extents, writer);
+    }
+
+    /// The same for all bytes of an access behind the first ones.
+    pub(super) fn write_unknown_from(
+        &mut self,
+        first_bytes: u64,
+        access: &ResolvedAccess,
+        layouts: &TypeLayouts,
+        extents: &mut Vec<ByteRange>,
+        writer: WriteCall,
+    ) {
+        if first_bytes < access.requested_bytes {
+            let rest = ResolvedAccess { first_byte: access.first_byte + first_bytes, ..*access };
+            list_ranges(&rest, layouts, access.requested_bytes - first_bytes, extents);
             extents.iter().for_each(|extent| self.contents.write(*extent, None, writer));
         }
     }
@@ -307,6 +319,11 @@ impl SweepFile {
         self.size.forget();
         self.contents.unplaced_writes += 1;
     }
+}
+
+/// True if the memory that an access uses depends on the library.
+pub(super) fn is_moved_by_libraries(access: &ResolvedAccess, layouts: &TypeLayouts) -> bool {
+    access.memory.datatype.is_some_and(|datatype| layouts.moved_bytes(datatype) > 0)
 }
 
 fn range_end(extent: &ByteRange) -> i64 {

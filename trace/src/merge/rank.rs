@@ -1,6 +1,6 @@
 //! State of one rank in the sweep: its calls, the held ones, and accesses in flight.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 
 use super::collectives::RankReadiness;
@@ -79,6 +79,8 @@ pub(super) struct SweepRank<'a, S> {
     /// Number of written calls, which is the number of the first held one.
     pub(super) written_calls: u64,
     pub(super) waited_for: HashMap<u32, u64>,
+    /// Begins of reads in flight whose order a replay cannot keep.
+    pub(super) unordered_reads: HashSet<u64>,
     pub(super) requests: HashMap<u64, UnfinishedAccess>,
     pub(super) splits: HashMap<u32, UnfinishedAccess>,
     pub(super) handles: HashMap<u32, OpenHandle>,
@@ -98,6 +100,7 @@ impl<'a, S: CallSource> SweepRank<'a, S> {
             held: VecDeque::new(),
             written_calls: 0,
             waited_for: HashMap::new(),
+            unordered_reads: HashSet::new(),
             requests: HashMap::new(),
             splits: HashMap::new(),
             handles: HashMap::new(),

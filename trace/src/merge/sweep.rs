@@ -9,7 +9,8 @@ use super::collectives::CollectiveTracker;
 use super::contents::{unknown_origin, WriteCall};
 use super::dictionary::CommonDictionary;
 use super::files::{
-    is_about_whole_file, list_ranges, ordering_bytes, write_end_ns, AccessTimes, SweepFile, TrackingLimits,
+    is_about_whole_file, is_moved_by_libraries, list_ranges, ordering_bytes, write_end_ns, AccessTimes, SweepFile,
+    TrackingLimits,
 };
 use super::history::EndedAccess;
 use super::rank::{CallEnd, CallSource, HeldCall, LatestCalls, OpenHandle, SweepRank, UnfinishedAccess, WholeFileEnd};
@@ -139,7 +140,7 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         let rank = &self.ranks[index];
         let begun = UnfinishedAccess { number: rank.written_calls + rank.held.len() as u64, begin_ns: call.begin_ns };
         let opened = call.handle.and_then(|handle| rank.handles.get(&handle).copied());
-        self.begin_collective(index, &mut call, opened);
+        let met = self.begin_collective(index, &mut call, opened);
         let mut ending = CallEnd::new(&call, index);
         let mut found = LatestCalls::default();
         let form = match call.function.role() {
@@ -173,7 +174,9 @@ impl<'a, S: CallSource> Sweep<'a, S> {
                 }
             }
         }
-        self.set_dependencies(index, &mut call, found);
+        if !self.set_dependencies(index, &mut call, found, &met) {
+            self.forget_content(index, &call, placed);
+        }
         let ends = form != Some(AccessForm::Nonblocking) || call.request.is_some();
         let waits = ends
             && matches!(placed, CallEffect::Access(access) if access.direction == Direction::Read && access.bytes > 0);
@@ -187,19 +190,23 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         Ok(())
     }
 
-    /// Notes the begin of a collective call, and whether its ranks synchronized before it.
-    fn begin_collective(&mut self, index: usize, call: &mut Call, opened: Option<OpenHandle>) {
+    /// Notes the begin of a collective call, and whether its ranks synchronized before it. Returns the ranks that have begun it, with their
+    /// begin.
+    fn begin_collective(&mut self, index: usize, call: &mut Call, opened: Option<OpenHandle>) -> Vec<(u32, u64)> {
         let (file, comm) = opened.map_or((call.file, call.comm), |opened| (opened.file, opened.comm));
-        let Some(comm) = comm.filter(|_| call.function.is_collective()) else { return };
+        let Some(comm) = comm.filter(|_| call.function.is_collective()) else { return Vec::new() };
         let ranks = &self.ranks;
+        let world = ranks[index].world_rank;
         let ready = |peer: u32| {
             let at = ranks.binary_search_by_key(&peer, |rank| rank.world_rank).ok()?;
             Some(if at == index { ranks[at].readiness_at(call.begin_ns) } else { ranks[at].readiness((file, comm)) })
         };
-        let since_barrier_ns = self.collectives.begin(ranks[index].world_rank, (file, comm), call.begin_ns, ready);
+        let met = self.collectives.begun_by_others(world, (file, comm)).to_vec();
+        let since_barrier_ns = self.collectives.begin(world, (file, comm), call.begin_ns, ready);
         if !self.is_handwritten {
             call.since_barrier_ns = since_barrier_ns;
         }
+        met
     }
 
     /// A failed write may have written any of its bytes, as on a full disk.
@@ -301,19 +308,42 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         }
     }
 
-    /// Sets the dependencies, except those implied by earlier ones.
-    fn set_dependencies(&mut self, index: usize, call: &mut Call, found: LatestCalls) {
+    /// Sets the dependencies, except those implied by earlier ones. False if one cannot be kept, because of a collective call that this
+    /// rank begins later than the other, or now (`met`: the ranks that have begun it).
+    fn set_dependencies(&mut self, index: usize, call: &mut Call, found: LatestCalls, met: &[(u32, u64)]) -> bool {
+        let mut is_kept = true;
         let rank = &mut self.ranks[index];
         for (peer, begin_ns) in found.latest() {
             let is_given = call.after.iter().any(|after| after.rank == peer);
             let is_new = peer != rank.world_rank
                 && !is_given
                 && rank.waited_for.get(&peer).is_none_or(|waited| *waited < begin_ns);
-            if is_new && self.collectives.may_wait(rank.world_rank, peer, begin_ns) {
-                rank.waited_for.insert(peer, begin_ns);
-                call.after.push(CallId { rank: peer, begin_ns });
+            if !is_new {
+                continue;
             }
+            let is_behind = met.iter().any(|(one, since_ns)| *one == peer && *since_ns <= begin_ns);
+            if is_behind || !self.collectives.may_wait(rank.world_rank, peer, begin_ns) {
+                is_kept = false;
+                continue;
+            }
+            rank.waited_for.insert(peer, begin_ns);
+            call.after.push(CallId { rank: peer, begin_ns });
         }
+        is_kept
+    }
+
+    /// A replay cannot keep the recorded order of an access: what it reads or leaves is unknown.
+    fn forget_content(&mut self, index: usize, call: &Call, placed: CallEffect) {
+        let CallEffect::Access(access) = placed else { return };
+        if access.direction == Direction::Read {
+            self.ranks[index].unordered_reads.insert(call.begin_ns);
+            return;
+        }
+        let Some(file) = access.file.and_then(|file| self.files.get_mut(file as usize)) else { return };
+        let is_blocking = matches!(call.function.role(), Role::Data { form: AccessForm::Blocking, .. });
+        let until_ns = write_end_ns(call, is_blocking);
+        let writer = WriteCall { rank: self.ranks[index].world_rank, begin_ns: call.begin_ns, until_ns };
+        file.write_unknown_from(0, &access, self.layouts, &mut self.extents, writer);
     }
 
     /// Ends the accesses of completed or freed requests.
@@ -428,7 +458,13 @@ impl<'a, S: CallSource> Sweep<'a, S> {
         match placed {
             CallEffect::Access(access) | CallEffect::SplitEnd(access) => {
                 let known = access.file.and_then(|file| self.files.get_mut(file as usize));
+                let is_known = !self.ranks[ending.index].unordered_reads.remove(&begun.begin_ns)
+                    && !is_moved_by_libraries(&access, self.layouts);
                 let from = match known {
+                    Some(file) if !is_known => {
+                        file.end_access(&access, self.layouts, &mut self.extents, world, times);
+                        unknown_origin(access.bytes)
+                    }
                     Some(file) => file.end_access(&access, self.layouts, &mut self.extents, world, times),
                     None => unknown_origin(access.bytes),
                 };

@@ -64,6 +64,8 @@ struct ModelAccess {
     requested_bytes: Vec<i64>,
     moved_bytes: Vec<i64>,
     memory: Vec<i64>,
+    /// Libraries differ in the memory of its datatype.
+    is_moved: bool,
 }
 
 fn bytes(layouts: &TypeLayouts, of: u32, first: u64, bytes: u64, base: i64) -> Vec<i64> {
@@ -105,6 +107,7 @@ impl ModelProgram {
                     moved_bytes: all[..moved as usize].to_vec(),
                     requested_bytes: all,
                     memory: bytes(layouts, *memory, 0, asked, 0),
+                    is_moved: layouts.moved_bytes(*memory) > 0,
                 };
                 if *blocking {
                     call.bytes = Some(moved);
@@ -136,6 +139,9 @@ impl ModelProgram {
 
 /// Origin of one byte of a read, from all writes in the order of their begin.
 fn content(read: &ModelAccess, place: i64, writes: &[&ModelAccess], base_bytes: i64) -> DataOrigin {
+    if read.is_moved {
+        return DataOrigin::Unknown;
+    }
     let end_ns = read.end_call.unwrap().1;
     // Writer and its end; None if there are several.
     let mut state: Option<(Option<(&ModelAccess, i64)>, u64)> = None;
@@ -174,7 +180,9 @@ fn content(read: &ModelAccess, place: i64, writes: &[&ModelAccess], base_bytes: 
                 DataOrigin::Unknown
             }
         }
-        Some((Some((write, memory)), _)) if write.end_call.is_some_and(|(_, end)| end < read.begin_ns) => {
+        Some((Some((write, memory)), _))
+            if !write.is_moved && write.end_call.is_some_and(|(_, end)| end < read.begin_ns) =>
+        {
             DataOrigin::Call { rank: write.rank, begin_ns: write.begin_ns, memory }
         }
         Some(_) => DataOrigin::Unknown,

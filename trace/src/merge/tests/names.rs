@@ -146,8 +146,10 @@ fn posix(function: Function, begin_ns: u64, path: &str, target: Option<&str>) ->
     Use { rank: 0, call }
 }
 
-/// Function, file, new name and size of each POSIX call in the profile.
-fn posix_calls(uses: &[Use]) -> (Vec<OpenedFile>, Vec<(Function, u32, Option<u32>)>) {
+/// Function, file and new name of a POSIX call in a profile.
+type PosixCall = (Function, u32, Option<u32>);
+
+fn posix_calls(uses: &[Use]) -> (Vec<OpenedFile>, Vec<PosixCall>) {
     let directory = tempfile::tempdir().unwrap();
     let mut recorder = FixtureRecorder::new(directory.path(), &head(0, 1, "MPICH 4", 1000)).unwrap();
     recorder.event(&Event::Comm { id: 0, ranks: vec![0] }).unwrap();

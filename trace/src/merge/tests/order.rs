@@ -3,7 +3,7 @@
 use super::merged;
 use crate::merge::MergeOptions;
 use crate::names::Whence;
-use crate::{Amode, Call, CallId, Completion, ErrorClass, Function};
+use crate::{Amode, Call, CallId, Completion, DataOrigin, ErrorClass, Function};
 
 const OWN: u32 = 1;
 
@@ -137,4 +137,31 @@ fn an_order_that_others_imply_is_not_recorded() {
     let found = waits(&programs);
     let of_first: Vec<_> = found.iter().map(|calls| calls[1].clone()).collect();
     assert_eq!(of_first, [vec![], vec![(0, 100)], vec![(1, 200)]]);
+}
+
+/// The library that recorded did not synchronize the ranks in a collective call, another one does: rank 1 began it after rank 0 had left it
+/// and written.
+#[test]
+fn no_call_waits_for_what_follows_its_own_collective_call() {
+    let collective = |function, begin_ns| access(function, begin_ns, 0, [4; 2]);
+    let rank_0 = vec![
+        open_at(0, 0, -1),
+        collective(Function::WriteAtAll, 20),
+        collective(Function::ReadAtAll, 40),
+        write(60, 0, 4),
+        access(Function::ReadAt, 300, 0, [4; 2]),
+    ];
+    let rank_1 = vec![
+        open_at(1, 0, -1),
+        collective(Function::WriteAtAll, 100),
+        collective(Function::ReadAtAll, 120),
+        access(Function::ReadAt, 200, 0, [4; 2]),
+    ];
+    let programs = [rank_0, rank_1];
+    let comms = vec![vec![0, 1]];
+    let (_, found, _) = merged(&programs, &comms, |_| {}, &MergeOptions::default());
+    assert!(found[1][1].after.is_empty(), "write_at_all: {:?}", found[1][1].after);
+    assert!(found[1][2].after.is_empty(), "read_at_all: {:?}", found[1][2].after);
+    let is_unknown = |call: &Call| call.from.iter().all(|part| part.origin == DataOrigin::Unknown);
+    assert!(found[1][2..].iter().chain(&found[0][4..]).all(is_unknown), "either write may be the last one: {found:?}");
 }
