@@ -421,14 +421,14 @@ fn check_ranks(ranks: u64, head: &ProfileHead, config: &ReplayConfig) -> Result<
 }
 
 fn check_content(facts: &ProfileFacts) -> Result<(), UsageError> {
-    if facts.data_calls > 0 {
+    if facts.calls > 0 {
         return Ok(());
     }
     let ends: Vec<String> =
         facts.ended.iter().map(|e| format!("{} {}", count(e.processes, "process"), e.end)).collect();
     Err(UsageError::new(
         format!(
-            "the profile has no call that transfers data: {} in all, {} ({})",
+            "the profile has no call on a file: {} in all, {} ({})",
             count(facts.calls, "call"),
             count(facts.files.len() as u64, "file"),
             ends.join(", ")

@@ -68,7 +68,8 @@ impl FilePositions {
     pub(super) fn query_result(&mut self, call: &Call) -> Option<i64> {
         match call.function {
             Function::GetTypeExtent => call.datatype.map(|of| self.layouts().extent(of)),
-            Function::GetAtomicity => Some(0),
+            // The atomic mode is that of MPI.
+            Function::GetAtomicity => None,
             Function::GetPosition => {
                 let at = self.locate_empty(call, Function::Read, None)?.first_byte;
                 let etype_bytes = self.locate_empty(call, Function::ReadAt, Some(1))?.first_byte;

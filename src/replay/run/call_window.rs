@@ -29,8 +29,9 @@ pub(super) struct ReadToVerify {
     pub function: Function,
     /// Begin in the profile.
     pub begin_ns: u64,
-    /// Number of the file.
+    /// Number of the file, and of its opening.
     pub file: Option<u32>,
+    pub handle: Option<u32>,
     /// Address in the landing area.
     pub memory_at: u64,
     /// Extent of its memory below and above that.
@@ -233,7 +234,9 @@ impl<'a> CallWindowBuilder<'a> {
                 }
                 self.push_step(&mut window, call, tells, places)?;
             } else {
-                // Ranks that wait for an omitted call only wait for the previous call.
+                // Ranks that wait for an omitted call only wait for the previous call. Later calls rely on what it waits for.
+                let after = std::mem::take(&mut call.after).into_iter().filter(|a| !self.scan.lost_calls.contains(a));
+                self.deferred_waits.extend(after);
                 early.extend(tells);
                 early.extend(self.preparation_waiters(begin_ns));
             }
@@ -345,6 +348,7 @@ impl<'a> CallWindowBuilder<'a> {
             return Ok(image.map_or_else(|| self.sources.address(self.rank, call.begin_ns), |at| kept + at));
         }
         let mut from = std::mem::take(&mut call.from);
+        call.from.extend(unknown_tail(&from));
         if self.over_reports {
             clear_trailing_holes(&mut from);
         }
@@ -372,6 +376,7 @@ impl<'a> CallWindowBuilder<'a> {
                 function,
                 begin_ns,
                 file,
+                handle: call.handle,
                 memory_at,
                 span,
                 datatype,
@@ -451,6 +456,13 @@ fn clear_trailing_holes(from: &mut [OriginRange]) {
     for origin in from.iter_mut().rev().take_while(|origin| origin.origin == DataOrigin::Hole) {
         origin.origin = DataOrigin::Unknown;
     }
+}
+
+/// Bytes at the end of a read whose content is unknown. The library may have reported more bytes than the file had.
+fn unknown_tail(from: &[OriginRange]) -> Option<OriginRange> {
+    let tail = from.iter().rev().take_while(|origin| origin.origin == DataOrigin::Unknown);
+    let bytes = tail.map(|origin| origin.bytes).fold(0, u64::saturating_add);
+    (bytes > 0).then_some(OriginRange { bytes, origin: DataOrigin::Unknown })
 }
 
 impl CallWindow {

@@ -1,10 +1,11 @@
 //! Execution of the calls of one rank: windows of calls, actions between them, and the clock.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use beff_backends::{FilePath, ReplayProgram, StepOutcome};
 use beff_ffi::{alloc, Comm, PendingBarrier};
+use beff_trace::{Function, PointerKind, Role};
 
 use super::call_csv::CallCsvWriter;
 use super::call_window::{CallWindow, CallWindowBuilder, ReadToVerify, StepActions, SynchronizationPoint};
@@ -47,6 +48,8 @@ pub(super) struct RankReplay<'a> {
     pub comparison: ResultComparison,
     /// Message of the backend about the first call that failed and succeeded when recorded.
     pub failure: Option<String>,
+    /// Openings whose individual file pointer may be elsewhere than recorded, because a call had another error.
+    pub lost_pointers: HashSet<u32>,
     /// Collective calls issued.
     pub collectives: CollectiveCounter,
     /// World ranks of the communicators, and the number of barriers of each.
@@ -71,6 +74,8 @@ struct WindowProgress {
     /// Calls that synchronize ranks.
     synchronizes: Vec<bool>,
     done: usize,
+    /// Steps before this one have been examined for errors that were not recorded.
+    examined: usize,
     /// Completed reads not yet compared, with the step that completed them.
     completed_reads: Vec<(usize, ReadToVerify)>,
 }
@@ -119,7 +124,14 @@ impl RankReplay<'_> {
             ..StepOutcome::default()
         };
         let outcomes = self.program.steps().iter().map(room).collect();
-        WindowProgress { outcomes, actions: stops, synchronizes: alone, done: 0, completed_reads: Vec::new() }
+        WindowProgress {
+            outcomes,
+            actions: stops,
+            synchronizes: alone,
+            done: 0,
+            examined: 0,
+            completed_reads: Vec::new(),
+        }
     }
 
     /// Issues the calls of a window. False after a signal.
@@ -297,6 +309,7 @@ impl RankReplay<'_> {
 
     fn verify_reads(&mut self, progress: &mut WindowProgress) {
         let begin = Instant::now();
+        self.find_lost_pointers(progress);
         for (step, read) in progress.completed_reads.drain(..) {
             let outcome = &progress.outcomes[step];
             let of_request = |request| outcome.completions.iter().find(|c| c.request == request);
@@ -304,9 +317,29 @@ impl RankReplay<'_> {
                 Some(request) => of_request(request).and_then(|c| c.bytes),
                 None => outcome.bytes,
             };
-            self.checker.verify(&mut *self.program, &read, moved.unwrap_or(0));
+            let moved_bytes = moved.unwrap_or(0);
+            if uses_individual_pointer(read.function) && read.handle.is_some_and(|of| self.lost_pointers.contains(&of))
+            {
+                self.checker.unknown_bytes += moved_bytes;
+                continue;
+            }
+            self.checker.verify(&mut *self.program, &read, moved_bytes);
         }
         self.timing.verify += begin.elapsed();
+    }
+
+    /// A seek or an access that failed only when recorded, or only now, leaves the file pointer elsewhere.
+    fn find_lost_pointers(&mut self, progress: &mut WindowProgress) {
+        let examined = std::mem::replace(&mut progress.examined, progress.done)..progress.done;
+        for (step, outcome) in
+            self.program.steps().iter().zip(&progress.outcomes).take(examined.end).skip(examined.start)
+        {
+            let call = &step.call;
+            let moves = uses_individual_pointer(call.function) || call.function == Function::Seek;
+            if moves && call.error.is_some() != outcome.error.is_some() {
+                self.lost_pointers.extend(call.handle);
+            }
+        }
     }
 
     /// Adds the outcomes of a window to the totals.
@@ -369,6 +402,10 @@ impl RankReplay<'_> {
         }
         Ok(())
     }
+}
+
+fn uses_individual_pointer(function: Function) -> bool {
+    matches!(function.role(), Role::Data { pointer: PointerKind::Individual, .. })
 }
 
 /// End of a burst that begins at `at`: after a step with actions after it, before one with actions before it.

@@ -343,6 +343,53 @@ calls, 1, 2
     assert!(seen.passes[0].span_seconds < 0.1, "the verification has no pauses: {}", seen.passes[0].span_seconds);
 }
 
+/// The read delivers what is elsewhere in the file: not the fault of the storage.
+#[test]
+fn reads_after_a_seek_that_fails_now_are_not_compared() {
+    let profile = "beff-raw profile,1
+ranks, 1
+comm, 0, world
+type, 0, BYTE
+file, 0, out.dat, 1000
+
+calls, 0, 5
+0, 10, File_open, handle=1, comm=0, file=0, mode=rdwr, number=1000
+100, 110, File_seek, handle=1, offset=500, whence=set
+200, 210, File_read, handle=1, count=100, type=0, bytes=100, from=100@file
+300, 310, File_read_at, handle=1, offset=0, count=100, type=0, bytes=100, from=100@?
+1000, 1010, File_close, handle=1
+";
+    let fail = |_| script("File_seek", &[ScriptedResult::Code(error_code("MPI_ERR_OTHER"))]);
+    let (seen, _) = replay_repeatedly(fail, profile, 1, &["mpiio"], (Pace::Fast, 0));
+    assert_eq!((seen.outcome, seen.corruption.is_none()), (RunOutcome::Failed, true), "{:?}", seen.corruption);
+    let pass = &seen.passes[0];
+    assert_eq!([pass.bytes_checked, pass.bytes_unknown, pass.bytes_wrong], [0, 200, 0]);
+}
+
+/// Ranks rely on what an omitted call waited for.
+#[test]
+fn the_order_of_an_omitted_call_holds_for_the_next_one() {
+    let profile = "beff-raw profile,1
+ranks, 2
+comm, 0, world
+type, 0, BYTE
+file, 0, f, -
+
+calls, 0, 4
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+500, 510, File_write_shared, handle=1, count=0, type=0, bytes=0, after=1@20
+520, 530, File_read_at, handle=1, offset=0, count=67108864, type=0, bytes=67108864, from=67108864@1:20+0
+600, 610, File_close, handle=1
+
+calls, 1, 3
+1, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+20, 400, File_write_at, handle=1, offset=0, count=67108864, type=0, bytes=67108864
+601, 610, File_close, handle=1
+";
+    let (seen, _) = replay_profile(profile, 2, &["posix"], Pace::Fast);
+    assert_repetition(&seen.passes[0], 6, [67_108_864, 0, 0]);
+}
+
 /// Comparing data between calls changes their times.
 #[test]
 fn data_is_compared_in_a_repetition_of_its_own() {

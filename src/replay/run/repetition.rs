@@ -214,6 +214,7 @@ impl RepetitionJob<'_> {
             ledger: Default::default(),
             comparison: ResultComparison::default(),
             failure: None,
+            lost_pointers: Default::default(),
             collectives: Default::default(),
             comms: &bench.head.comms,
             synchronization_counts: Default::default(),

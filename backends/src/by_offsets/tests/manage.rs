@@ -145,7 +145,7 @@ fn queries_follow_from_earlier_calls() {
             file_call(F::GetView),
         ]);
         let numbers: Vec<_> = outcomes.iter().map(|outcome| outcome.number).collect();
-        assert_eq!(numbers, [None, None, None, Some(2), Some(43), Some(20), Some(0), None, Some(3), None]);
+        assert_eq!(numbers, [None, None, None, Some(2), Some(43), Some(20), None, None, Some(3), None]);
     });
 }
 
