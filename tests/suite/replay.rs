@@ -300,7 +300,7 @@ fn wrong_origins_are_wrong_data() {
 
 #[test]
 fn every_call_has_a_line() {
-    let (scratch, _run, _) = replay(2, &program(), "--detail request");
+    let (scratch, _run, _) = replay(2, &program(), "--detail request --verify=off");
     for rank in 0..2 {
         let text = fs::read_to_string(scratch.join(&format!("out.{rank}.calls.csv"))).unwrap();
         assert_eq!(text.lines().count(), 9, "{text}");

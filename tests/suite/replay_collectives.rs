@@ -47,13 +47,13 @@ fn waited(profile: &str, words: &str) -> Vec<f64> {
 #[test]
 fn ranks_that_had_met_do_not_wait_inside_the_call() {
     for backend in ["mpiio", "posix"] {
-        let words = format!("--pace think --backend {backend}");
+        let words = format!("--pace think --verify=off --backend {backend}");
         let met = waited(&late(true, CLOSE), &words);
         assert!(met.iter().all(|seconds| *seconds < 0.1), "{backend}: {met:?}");
     }
-    let apart = waited(&late(false, CLOSE), "--pace think");
+    let apart = waited(&late(false, CLOSE), "--pace think --verify=off");
     assert!(apart.iter().all(|seconds| *seconds > 0.1), "without `met` they wait for rank 0 in the call: {apart:?}");
-    waited(&late(true, CLOSE), "--pace fast --backend null");
+    waited(&late(true, CLOSE), "--pace fast --verify=off --backend null");
 }
 
 /// Rank 0 came out of a collective call and wrote before rank 1 began the same call, which reads that: both meet before it, and rank 1
@@ -103,7 +103,8 @@ fn a_rank_that_is_waited_for_in_vain_says_where_it_stands() {
                5001,6000,File_close,handle=1";
     let scratch = Scratch::new();
     let profile = format!("{HEAD}{}", calls(&[one, two]));
-    let launch = launch(2, &scratch, &profile, "--pace think --backend posix").env("BEFF_RAW_STRANDED_SECONDS", "2");
+    let launch = launch(2, &scratch, &profile, "--pace think --verify=off --backend posix")
+        .env("BEFF_RAW_STRANDED_SECONDS", "2");
     let run = slow_storage(launch, "sync 8000").run();
     run.expect(1);
     let text = run.to_string();

@@ -145,13 +145,13 @@ fn hints_win_over_recorded_ones() {
         skip("hints that are not known: Open MPI 4.1 reports them as granted");
     } else {
         assert_eq!(missing.len(), 1, "{missing:?}");
-        // At the opening with recorded hints, at the one without, and at that of the look before.
+        // At the opening with recorded hints and at the one without, both also in the verification, and at that of the look before.
         let reported = |key: &str, value: &str| {
             let is_it =
                 |line: &&str| line.contains(&format!("key = {key} ")) && line.contains(&format!("value = {value} "));
             run.stdout.lines().filter(is_it).count()
         };
-        assert_eq!((reported("cb_buffer_size", "1048576"), reported("striping_unit", "65536")), (3, 1), "{run}");
+        assert_eq!((reported("cb_buffer_size", "1048576"), reported("striping_unit", "65536")), (5, 2), "{run}");
         assert_eq!(missing[0]["key"], "no_such_hint");
     }
     assert_eq!(scratch.list("disk"), [] as [&str; 0]);

@@ -84,7 +84,7 @@ fn a_file_is_not_filled_where_a_write_is_under_way() {
             "0,10,File_open,handle=1,comm=0,file=0,mode=create;rdwr,number=-1\n{write}\n3000,3010,File_close,handle=1"
         );
         let profile = head(2, &["world", "0"], &["x.dat"]) + &calls(&[&of_0, &of_1]);
-        right(2, &profile, "--backend posix,uring,mpiio --repeat 2");
+        right(2, &profile, "--backend posix,uring,mpiio");
     }
 }
 
@@ -161,7 +161,7 @@ fn bytes(repetitions: &[Value], backend: &str) -> (u64, u64) {
 
 #[test]
 fn what_a_library_leaves_in_gaps_is_unknown() {
-    let (repetitions, run) = right(1, &strided(), "--backend mpiio,posix,uring --repeat 2");
+    let (repetitions, run) = right(1, &strided(), "--backend mpiio,posix,uring");
     assert_eq!(bytes(&repetitions, "mpiio"), (108, 4), "{run}");
     assert_eq!(bytes(&repetitions, "posix"), (112, 0), "{run}");
     assert_eq!(bytes(&repetitions, "uring"), (112, 0), "{run}");

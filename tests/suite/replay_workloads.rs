@@ -41,7 +41,8 @@ fn check_all(result: &Value, run: &Run, calls: u64, checked: u64, unknown: u64) 
         let what = format!("{repetition}; {run}");
         assert_eq!((number(&repetition["calls"]), number(&repetition["calls_as_recorded"])), (calls, calls), "{what}");
         let bytes = ["bytes_checked", "bytes_unknown", "bytes_wrong"].map(|name| number(&repetition[name]));
-        assert_eq!(bytes, [checked, unknown, 0], "{what}");
+        let expected = if repetition["repetition"] == 0 { [checked, unknown, 0] } else { [0; 3] };
+        assert_eq!(bytes, expected, "{what}");
     }
     assert!(items(&result["setup"]["omissions"]).iter().all(|all| items(&all["omitted"]).is_empty()), "{run}");
 }
@@ -87,7 +88,8 @@ file,0,out.dat
             // The arrays of 500 on the stack and on the heap are those of one datatype each.
             let wrong: u64 = items(&result["repetitions"]).iter().map(|r| number(&r["bytes_wrong"])).sum();
             assert_eq!(wrong, 0, "{run}");
-            assert!(items(&result["repetitions"]).iter().all(|r| number(&r["bytes_checked"]) >= 12_000), "{run}");
+            let mut verified = items(&result["repetitions"]).iter().filter(|r| r["repetition"] == 0);
+            assert!(verified.all(|r| number(&r["bytes_checked"]) >= 12_000), "{run}");
         }
         assert!(number(&result["setup"]["data_bytes"]) < 256 << 20, "{run}");
     }
@@ -128,7 +130,7 @@ file,0,out.dat
     };
     let profile = format!("{head}{}", calls(&[&rank(0), &rank(1)]));
     let scratch = Scratch::new();
-    let run = launch(2, &scratch, &profile, "--backend mpiio,posix,uring").run();
+    let run = launch(2, &scratch, &profile, "--backend mpiio,posix,uring --repeat 0").run();
     // The failed writes succeed now.
     run.expect(0);
     let result = crate::support::document(&scratch);

@@ -205,9 +205,9 @@ mod tests {
     #[test]
     fn the_areas_are_distinct() {
         let mut memory = ProgramMemory::new(allocate_area(5).unwrap(), 100).unwrap();
-        memory.begin_access(MemoryArea::of(Direction::Write), 10..20);
+        let _write = memory.begin_access(MemoryArea::of(Direction::Write), 10..20);
         memory.landing_range(0..100).unwrap().fill(9);
-        memory.begin_access(MemoryArea::of(Direction::Read), 0..10);
+        let _read = memory.begin_access(MemoryArea::of(Direction::Read), 0..10);
         assert!(memory.landing_range(0..1).is_err());
     }
 

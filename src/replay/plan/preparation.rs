@@ -439,7 +439,7 @@ mod tests {
         let alone = Call { comm: Some(1), ..open(1, 0) };
         let [first, second] = [open(110, 0), open(later + 10, 0)];
         let of = |before: &[Call], between: &[Call]| {
-            is_changing(&[before, &[first.clone()], between, &[second.clone()]].concat())
+            is_changing(&[before, std::slice::from_ref(&first), between, std::slice::from_ref(&second)].concat())
         };
         assert_eq!(of(&[alone.clone(), write(10, 50), close(60)], &[close(150)]), [false, false]);
         assert_eq!(of(&[alone.clone(), write(10, 50)], &[close(150)]), [true, false], "still open, and just written");
