@@ -94,12 +94,13 @@ fn a_meeting_before_a_call_that_is_left_out_holds_nobody_up() {
 #[test]
 fn a_rank_that_is_waited_for_in_vain_says_where_it_stands() {
     let one = "100,1000,File_open,handle=1,file=0,comm=0,mode=rdwr;create\n\
-               3001,3100,File_sync,handle=1\n\
                4000,4100,File_read_at,handle=1,offset=0,count=100,type=0,bytes=100,after=1@3000\n\
                5000,6000,File_close,handle=1";
     let two = "101,1000,File_open,handle=1,file=0,comm=0,mode=rdwr;create\n\
-               1100,1200,File_write_at,handle=1,offset=0,count=1048576,type=0,bytes=1048576\n\
-               3000,3100,File_sync,handle=1\n\
+               1001,1010,File_open,handle=2,file=0,comm=2,mode=rdwr\n\
+               1100,1200,File_write_at,handle=2,offset=0,count=1048576,type=0,bytes=1048576\n\
+               3000,3100,File_sync,handle=2\n\
+               3200,3210,File_close,handle=2\n\
                5001,6000,File_close,handle=1";
     let scratch = Scratch::new();
     let profile = format!("{HEAD}{}", calls(&[one, two]));

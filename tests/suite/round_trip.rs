@@ -20,7 +20,7 @@ use beff_trace::text::read_all_ranks;
 use beff_trace::{Call, DataOrigin, Datatype, Function, ProfileHead, Role};
 
 use crate::profile_support::{application, launched, profile};
-use crate::support::{Launch, Scratch, PROGRAM};
+use crate::support::{launcher, Launch, Scratch, PROGRAM};
 
 /// A profile in memory.
 struct Profile {
@@ -32,6 +32,8 @@ struct Profile {
     files: Vec<usize>,
     /// The library of the other profile is another one.
     is_of_another_mpi: bool,
+    /// One of the two was recorded by a version for which bytes beyond the end of a file were holes.
+    are_holes_unknown: bool,
 }
 
 impl Profile {
@@ -48,7 +50,7 @@ impl Profile {
             calls.iter().enumerate().map(move |(place, call)| ((rank as u32, call.begin_ns), place))
         });
         let (places, files) = (named.collect(), (0..head.files.len()).collect());
-        Self { head, ranks, places, files, is_of_another_mpi: false }
+        Self { head, ranks, places, files, is_of_another_mpi: false, are_holes_unknown: false }
     }
 
     /// A replay calls the first file of a profile `file-0001`.
@@ -131,19 +133,26 @@ impl Profile {
         add("done", several(&call.completions.iter().map(|done| format!("{done:?}")).collect::<Vec<_>>()));
         add(
             "from",
-            several(
-                &call
-                    .from
-                    .iter()
-                    .map(|part| format!("{}@{}", part.bytes, self.origin(part.origin)))
-                    .collect::<Vec<_>>(),
-            ),
+            several(&self.origins(call).iter().map(|(bytes, origin)| format!("{bytes}@{origin}")).collect::<Vec<_>>()),
         );
         text
     }
 
+    fn origins(&self, call: &Call) -> Vec<(u64, String)> {
+        let mut all: Vec<(u64, String)> = Vec::new();
+        for part in &call.from {
+            let origin = self.origin(part.origin);
+            match all.last_mut().filter(|(_, last)| *last == "Unknown" && origin == "Unknown") {
+                Some((bytes, _)) => *bytes += part.bytes,
+                None => all.push((part.bytes, origin)),
+            }
+        }
+        all
+    }
+
     fn origin(&self, content: DataOrigin) -> String {
         match content {
+            DataOrigin::Hole if self.are_holes_unknown => self.origin(DataOrigin::Unknown),
             DataOrigin::Call { rank, begin_ns, memory } => {
                 format!("call {} of rank {rank}+{memory}", self.places[&(rank, begin_ns)])
             }
@@ -175,7 +184,8 @@ impl Profile {
 /// False for what belongs to the program that makes the calls.
 fn is_repeated(call: &Call) -> bool {
     let is_default_handler = call.function == Function::SetErrhandler && call.handle.is_none();
-    (call.function.role() != Role::Program || call.function == Function::CreateErrhandler) && !is_default_handler
+    let is_of_program = matches!(call.function.role(), Role::Program | Role::Posix);
+    (!is_of_program || call.function == Function::CreateErrhandler) && !is_default_handler
 }
 
 /// Finds some of its requests, whichever are done.
@@ -185,20 +195,23 @@ fn finds_some(function: Function) -> bool {
 
 /// Replays `first` under the profiler. The profile of that.
 #[track_caller]
-fn again(scratch: &Scratch, first: &Path, ranks: u64) -> PathBuf {
+fn again(scratch: &Scratch, first: &Path, ranks: u64, codes: &[i32]) -> PathBuf {
     let second = scratch.join("second.csv");
     let disk = scratch.join("disk");
     fs::create_dir_all(&disk).unwrap();
     let launch = Launch::alone().arg("profile").arg("-o").arg(&second).arg("--").args(launched(ranks)).arg(PROGRAM);
     let run = launch.arg("replay").arg(first).args(["--repeat", "0"]).arg("--path").arg(&disk).run();
-    run.expect(0);
-    assert!(second.exists(), "{run}");
+    assert!(codes.contains(&run.code()) && second.exists(), "{run}");
     second
 }
 
 #[track_caller]
 fn same(first: &Path, second: &Path) {
-    let (mut first, mut second) = (Profile::read(first), Profile::of_replay(second));
+    same_profiles(Profile::read(first), Profile::of_replay(second));
+}
+
+#[track_caller]
+fn same_profiles(mut first: Profile, mut second: Profile) {
     let differs = first.family() != second.family();
     (first.is_of_another_mpi, second.is_of_another_mpi) = (differs, differs);
     assert_eq!(first.ranks.len(), second.ranks.len());
@@ -225,7 +238,7 @@ fn round_trip(name: &str, ranks: u64, code: i32, args: impl FnOnce(&str) -> Vec<
     let args = args(place.to_str().unwrap());
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     profile(&first, ranks, &program, &args).run().expect(code);
-    same(&first, &again(&scratch, &first, ranks));
+    same(&first, &again(&scratch, &first, ranks, &[0]));
 }
 
 /// The programs of the profiler's tests write into the directory they are given twice.
@@ -263,7 +276,12 @@ fn what_another_library_did_comes_back() {
         for name in ["every", "types", "requests"] {
             let scratch = Scratch::new();
             let first = recorded.join(format!("{mpi}-{name}.csv.zst"));
-            same(&first, &again(&scratch, &first, 2));
+            // Calls with a negative offset may succeed with one library and fail with the other.
+            let codes: &[i32] = if mpi == launcher().mpi { &[0] } else { &[0, 1] };
+            let mut both = [Profile::read(&first), Profile::of_replay(&again(&scratch, &first, 2, codes))];
+            both.iter_mut().for_each(|profile| profile.are_holes_unknown = true);
+            let [first, second] = both;
+            same_profiles(first, second);
         }
     }
 }
