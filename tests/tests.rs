@@ -119,6 +119,8 @@ mod replay_race;
 mod replay_reuse;
 #[path = "suite/replay_stuck.rs"]
 mod replay_stuck;
+#[path = "suite/replay_what_if.rs"]
+mod replay_what_if;
 #[path = "suite/replay_workloads.rs"]
 mod replay_workloads;
 #[path = "suite/reused.rs"]

@@ -11,7 +11,7 @@ use crate::frame::options::{
     self, common_help, words, BindArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS,
     HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
-use crate::replay::config::{Detail, Pace};
+use crate::replay::config::{Detail, Pace, WhatIf};
 
 /// Options of `replay`.
 #[derive(Clone, Debug, Args)]
@@ -45,10 +45,14 @@ pub struct ReplayMeasureArgs {
     /// Factor for recorded times with --pace absolute: 0.5 is twice as fast [default: 1]
     #[arg(long, value_name = "X", value_parser = options::parse_positive, help_heading = HEADING_MEASUREMENT)]
     pub scale: Option<f64>,
-    /// Timed repetitions with each backend, each with new files. 0: only the verification
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=10_000),
-        help_heading = HEADING_MEASUREMENT)]
-    pub repeat: u64,
+    /// Timed repetitions with each backend, each with new files. 0: only the verification [default: 1; with --what-if 7]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=10_000), help_heading = HEADING_MEASUREMENT)]
+    pub repeat: Option<u64>,
+    /// Also replay the calls with a change, in turn with the unchanged ones, and compare the times. hints=KEY=VALUE[,KEY=VALUE...]: with
+    /// these MPI-IO hints for every file (mpiio). fill-never: without the writes whose bytes are all overwritten before anything reads
+    /// them, such as fill values of HDF5. collective: with collective instead of blocking independent accesses (mpiio)
+    #[arg(long, value_name = "CHANGE", help_heading = HEADING_MEASUREMENT)]
+    pub what_if: Option<WhatIf>,
     /// Directory on the storage to measure, visible to all ranks
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = HEADING_FILES)]
     pub path: PathBuf,
@@ -144,6 +148,9 @@ pub(crate) const REPLAY_HELP: &str = concat!(
       mpirun -n 4 beff-raw replay app.csv --backend mpiio,posix,uring --repeat 3 --path /scratch --out app
   With the recorded pauses between calls:
       mpirun -n 4 beff-raw replay app.csv --pace think --path /scratch
+  How much faster the program would be without fill values, or with other MPI-IO hints:
+      mpirun -n 4 beff-raw replay app.csv --what-if fill-never --path /scratch
+      mpirun -n 4 beff-raw replay app.csv --what-if hints=romio_cb_write=enable,cb_nodes=2 --path /scratch
   Show what would be replayed, without running it:
       beff-raw replay app.csv --plan
 

@@ -14,16 +14,18 @@ use beff_trace::ProfileHead;
 use super::cli::ReplayArgs;
 use super::config::ReplayConfig;
 use super::plan::cache_cold::cache_cold_bytes;
+use super::plan::call_change::CallChange;
 use super::plan::memory_relocation::MemoryRelocation;
 use super::plan::omission::merge_by_function;
 use super::records::{
     BackendOmissions, FileFacts, ProfileFacts, RecordingEnd, ReplayEnding, ReplayLine, ReplayResult, ReplaySetup,
 };
 use super::report::{plan as plan_text, repetitions_text, SUFFIXES};
+use super::run::call_source::CallSource;
 use super::run::derived_calls::DerivedCalls;
-use super::run::execution::{driver_options, execute, replay_support, ExecutionContext, ScanInput};
+use super::run::execution::{driver_options, execute, replay_support, ExecutionContext, ReplayVariant, ScanInput};
 use super::run::scan::{RankScan, ReplaySupport, ScanTotals};
-use super::run::ReplayAbort;
+use super::run::{what_if, ReplayAbort};
 use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::{measure_and_report, MeasuredFiles, ScreenOutput};
 use crate::frame::command::observer::ResultCollector;
@@ -50,20 +52,25 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         let config = configuration(args)?;
         let mut profile = OpenProfile::open(&config)?;
         profile.derived = store_derived(derive_order(&config)?.as_deref())?;
-        let refusals = replay_support(&config.backends);
+        let refusals = replay_support(&config);
         let ranks = profile.head.processes.len() as u64;
         let cold_bytes = cache_cold_bytes(planned_cache_share(ranks)?.1, planned_memory_per_rank(None, ranks)?);
-        let scans = profile.scan_input(&config, &refusals, cold_bytes).scan_all();
-        let scans = scans.map_err(|what| profile.error(&config, &what))?;
-        let facts = profile.facts(&scans.iter().map(|scan| &scan.totals).collect::<Vec<_>>());
+        let scan = |change| {
+            let scans = profile.scan_input(&config, &refusals, cold_bytes, change).scan_all();
+            let scans = scans.map_err(|what| profile.error(&config, &what))?;
+            Ok::<_, UsageError>(scans.into_iter().map(|scan| scan.totals).collect::<Vec<_>>())
+        };
+        let ranks: Vec<ScanTotals> = scan(None)?;
+        let facts = profile.facts(&ranks.iter().collect::<Vec<_>>());
         check_content(&facts)?;
-        let sums = combine_totals(scans.into_iter().map(|scan| scan.totals));
-        let space_bytes = required_space_bytes(&config, &profile.head, &sums);
-        let data_bytes = data_bytes(&config, &sums, cold_bytes)?;
-        publish_once(
-            plan_text::plan_text(&config, &facts, &omissions_by_backend(&config, &sums), space_bytes, data_bytes)
-                .as_bytes(),
-        )?;
+        let change = profile.plan_change(&config)?;
+        let changed = change.as_ref().map(|change| scan(Some(change))).transpose()?.map(combine_totals);
+        let sums = VariantTotals { unchanged: combine_totals(ranks), changed };
+        let space_bytes = sums.required_space_bytes(&config, &profile.head);
+        let data_bytes = sums.data_bytes(&config, cold_bytes)?;
+        let omissions = sums.omissions_by_backend(&config);
+        let text = plan_text::plan_text(&config, &facts, change.as_ref(), &omissions, [space_bytes, data_bytes]);
+        publish_once(text.as_bytes())?;
         return Ok(Exit::Ok);
     }
     start::run_under_mpi(|universe, world| {
@@ -134,10 +141,17 @@ impl OpenProfile {
         config: &'a ReplayConfig,
         refusals: &'a [ReplaySupport],
         cold_bytes: u64,
+        change: Option<&'a CallChange>,
     ) -> ScanInput<'a> {
-        let (profile, verify) = (self.calls_path(config), config.verify);
+        let (source, verify) = (CallSource { path: self.calls_path(config), change }, config.verify);
         let Self { head, layouts, relocation, .. } = self;
-        ScanInput { profile, head, layouts, relocation, support: refusals, cold_bytes, verify }
+        ScanInput { source, head, layouts, relocation, support: refusals, cold_bytes, verify }
+    }
+
+    /// The change of the calls that the configuration requests.
+    fn plan_change(&self, config: &ReplayConfig) -> Result<Option<CallChange>, UsageError> {
+        let plan = |change| what_if::plan_change(change, self.calls_path(config), (&self.head, &self.layouts));
+        Ok(config.what_if.as_ref().map(plan).transpose()?.flatten())
     }
 
     /// The file of the calls.
@@ -228,13 +242,41 @@ fn combine_totals(ranks: impl IntoIterator<Item = ScanTotals>) -> ScanTotals {
     all
 }
 
-fn omissions_by_backend(config: &ReplayConfig, sums: &ScanTotals) -> Vec<BackendOmissions> {
-    let each = config.backends.iter().zip(&sums.omissions);
-    each.map(|(backend, list)| BackendOmissions { backend: backend.clone(), omitted: list.clone() }).collect()
+fn storing_backends(config: &ReplayConfig) -> u64 {
+    let stores = |name: &&String| driver(config.backend_of(name)).is_some_and(|row| row.uses_space);
+    config.backends.iter().filter(stores).count() as u64
 }
 
-fn stores_data(backend: &str) -> bool {
-    driver(backend).is_some_and(|row| row.uses_space)
+/// Totals of the calls, and of the changed ones.
+struct VariantTotals {
+    unchanged: ScanTotals,
+    changed: Option<ScanTotals>,
+}
+
+impl VariantTotals {
+    fn of<'a>(&'a self, config: &ReplayConfig, name: &str) -> &'a ScanTotals {
+        self.changed.as_ref().filter(|_| config.change_of(name).is_some()).unwrap_or(&self.unchanged)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &ScanTotals> {
+        [&self.unchanged].into_iter().chain(&self.changed)
+    }
+
+    fn omissions_by_backend(&self, config: &ReplayConfig) -> Vec<BackendOmissions> {
+        let omitted = |(n, name): (usize, &String)| {
+            let omitted = self.of(config, name).omissions.get(n).cloned().unwrap_or_default();
+            BackendOmissions { backend: name.clone(), omitted }
+        };
+        config.backends.iter().enumerate().map(omitted).collect()
+    }
+
+    fn required_space_bytes(&self, config: &ReplayConfig, head: &ProfileHead) -> u64 {
+        self.all().map(|sums| required_space_bytes(config, head, sums)).max().unwrap_or(0)
+    }
+
+    fn data_bytes(&self, config: &ReplayConfig, cold_bytes: u64) -> Result<u64, UsageError> {
+        self.all().try_fold(0, |most, sums| Ok(data_bytes(config, sums, cold_bytes)?.max(most)))
+    }
 }
 
 fn required_space_bytes(config: &ReplayConfig, head: &ProfileHead, sums: &ScanTotals) -> u64 {
@@ -243,7 +285,7 @@ fn required_space_bytes(config: &ReplayConfig, head: &ProfileHead, sums: &ScanTo
         sums.extents.get(&(n as u32)).map_or(initial_bytes, |extents| extents.required_bytes(initial_bytes))
     };
     let one = head.files.iter().enumerate().map(of_file).fold(0, u64::saturating_add);
-    let storing = config.backends.iter().filter(|name| stores_data(name)).count() as u64;
+    let storing = storing_backends(config);
     one.saturating_mul(if config.keep_files { storing } else { storing.min(1) })
 }
 
@@ -255,6 +297,27 @@ fn data_bytes(config: &ReplayConfig, sums: &ScanTotals, cold_bytes: u64) -> Resu
     bytes.ok_or_else(|| profile_error(format!("{profile}: the data of a call needs more memory than can be counted")))
 }
 
+/// The calls of this rank, and the changed ones.
+struct PreparedCalls {
+    scan: Option<RankScan>,
+    change: Option<CallChange>,
+    changed_scan: Option<RankScan>,
+    sums: VariantTotals,
+}
+
+impl PreparedCalls {
+    /// Both; None for a rank without calls.
+    fn variants<'a>(&'a self, path: &'a Path) -> Option<(ReplayVariant<'a>, Option<ReplayVariant<'a>>)> {
+        let variant = |change, scan, combined_totals| {
+            let source = CallSource { path, change };
+            ReplayVariant { source, scan, combined_totals }
+        };
+        let changed = self.changed_scan.as_ref().zip(self.sums.changed.as_ref());
+        let changed = changed.map(|(scan, sums)| variant(self.change.as_ref(), scan, sums));
+        Some((variant(None, self.scan.as_ref()?, &self.sums.unchanged), changed))
+    }
+}
+
 /// Results of the preparation, equal on all ranks except for the calls of each.
 struct RunPreparation {
     survey: Survey,
@@ -262,9 +325,8 @@ struct RunPreparation {
     storage: StorageRecord,
     /// The recorded ranks; None on all others.
     active: Option<Comm>,
-    scan: Option<RankScan>,
+    calls: PreparedCalls,
     facts: ProfileFacts,
-    sums: ScanTotals,
     cold_bytes: u64,
     data_bytes: u64,
     space_bytes: u64,
@@ -281,33 +343,56 @@ fn prepare_run(world: &Comm, config: &ReplayConfig) -> Result<RunPreparation, Co
     let derived = start::broadcast_from_root(world, "order", || derive_order(config))?;
     profile.derived = start::collective_step(world, "derived calls", || Ok(store_derived(derived.as_deref())?))?;
     let storage = start::survey_storage(world, &config.path)?;
-    let refusals = replay_support(&config.backends);
+    let refusals = replay_support(config);
     let cold_bytes = cache_cold_bytes(survey.cache_share_bytes, survey.memory_per_rank_bytes);
     let active = world.prefix(profile.head.processes.len() as u64)?;
-    let looked = match &active {
-        Some(comm) => profile.scan_input(config, &refusals, cold_bytes).scan_collectively(comm)?.map(Some),
-        None => Ok(None),
+    let scan = |change| {
+        let input = profile.scan_input(config, &refusals, cold_bytes, change);
+        let looked = match &active {
+            Some(comm) => input.scan_collectively(comm)?.map(Some),
+            None => Ok(None),
+        };
+        // All recorded ranks have the same result; the other ranks receive it here.
+        let scan =
+            start::collective_step(world, "calls", || Ok(looked.map_err(|(_, what)| profile.error(config, &what))?))?;
+        let own = scan.as_ref().map(|scan| scan.totals.clone());
+        let packed = world.gather_bytes(&serde_json::to_vec(&own)?)?;
+        let totals = packed.iter().filter_map(|bytes| serde_json::from_slice(bytes).ok().flatten());
+        Ok::<_, CommandError>((scan, totals.collect::<Vec<ScanTotals>>()))
     };
-    // All recorded ranks have the same result; the other ranks receive it here.
-    let scan =
-        start::collective_step(world, "calls", || Ok(looked.map_err(|(_, what)| profile.error(config, &what))?))?;
-    let own = scan.as_ref().map(|scan| scan.totals.clone());
-    let packed = world.gather_bytes(&serde_json::to_vec(&own)?)?;
-    let all: Vec<ScanTotals> = packed.iter().filter_map(|bytes| serde_json::from_slice(bytes).ok().flatten()).collect();
-    let shared = start::broadcast_from_root(world, "sums", || {
+    let (own_scan, all) = scan(None)?;
+    let (facts, unchanged) = start::broadcast_from_root(world, "sums", || {
         let facts = profile.facts(&all.iter().collect::<Vec<_>>());
         check_content(&facts)?;
         Ok((facts, combine_totals(all)))
     })?;
-    let (facts, sums) = shared;
+    let change = start::broadcast_from_root(world, "change", || profile.plan_change(config))?;
+    let (changed_scan, changed) = match &change {
+        Some(change) => {
+            let (scan, all) = scan(Some(change))?;
+            (scan, Some(start::broadcast_from_root(world, "changed sums", || Ok(combine_totals(all)))?))
+        }
+        None => (None, None),
+    };
+    let sums = VariantTotals { unchanged, changed };
     let (data_bytes, space_bytes) = start::collective_step(world, "plan", || {
-        let data_bytes = data_bytes(config, &sums, cold_bytes)?;
-        let space_bytes = required_space_bytes(config, &profile.head, &sums);
+        let data_bytes = sums.data_bytes(config, cold_bytes)?;
+        let space_bytes = sums.required_space_bytes(config, &profile.head);
         check_memory(data_bytes, &survey)?;
         check_space(space_bytes, config, &storage)?;
         Ok((data_bytes, space_bytes))
     })?;
-    Ok(RunPreparation { survey, profile, storage, active, scan, facts, sums, cold_bytes, data_bytes, space_bytes })
+    Ok(RunPreparation {
+        survey,
+        profile,
+        storage,
+        active,
+        calls: PreparedCalls { scan: own_scan, change, changed_scan, sums },
+        facts,
+        cold_bytes,
+        data_bytes,
+        space_bytes,
+    })
 }
 
 fn run_measurement(
@@ -316,16 +401,16 @@ fn run_measurement(
     config: &ReplayConfig,
     args: &ReplayArgs,
 ) -> Result<Exit, CommandError> {
-    let RunPreparation { survey, profile, storage, active, scan, facts, sums, cold_bytes, data_bytes, space_bytes } =
+    let RunPreparation { survey, profile, storage, active, calls, facts, cold_bytes, data_bytes, space_bytes } =
         prepare_run(world, config)?;
-    let omissions = omissions_by_backend(config, &sums);
+    let omissions = calls.sums.omissions_by_backend(config);
     let MeasurementSetup { costs, interrupt, machine } = start::prepare_measurement(universe, world, &survey, false)?;
     let title = || format!("replay on {} ranks", world.size());
     let progress = start::open_progress(world, &args.output.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
-    let announcement = announcement(config, &facts, &omissions);
+    let announcement = announcement(config, &facts, calls.change.as_ref(), &omissions);
     let (span, fs_type) = (Duration::try_from_secs_f64(facts.span_seconds), storage.fs_type.clone());
     let collector = machine.map(|machine| {
         let setup = ReplaySetup {
@@ -344,19 +429,18 @@ fn run_measurement(
     });
     start::announce(world, &args.output.progress, || announcement);
     let work = |observer: &mut dyn RunObserver<ReplayLine>| {
-        let not_run =
-            start::skip_unavailable_backends(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
-        let ending = match (&active, &scan) {
-            (Some(comm), Some(scan)) => {
+        let options = |name: &str| driver_options(config, name);
+        let not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends_to_check(), options)?;
+        let ending = match active.as_ref().zip(calls.variants(profile.calls_path(config))) {
+            Some((comm, (unchanged, changed))) => {
                 let means = ExecutionContext {
                     comm,
                     config,
-                    profile: profile.calls_path(config),
+                    unchanged,
+                    changed,
                     head: &profile.head,
                     layouts: &profile.layouts,
                     relocation: &profile.relocation,
-                    scan,
-                    combined_totals: &sums,
                     cold_bytes,
                     run_dir: &run_dir,
                     not_run: &not_run,
@@ -368,7 +452,7 @@ fn run_measurement(
                 };
                 execute(&means, observer).unwrap_or_else(|stuck| abort_run(&stuck, &run_dir))
             }
-            _ => ReplayEnding::default(),
+            None => ReplayEnding::default(),
         };
         // The ranks beyond the recorded ones wait here.
         world.idle_barrier()?;
@@ -466,7 +550,12 @@ fn check_space(needed: u64, config: &ReplayConfig, storage: &StorageRecord) -> R
 }
 
 /// Text before the run: its size, and omitted calls.
-fn announcement(config: &ReplayConfig, facts: &ProfileFacts, leavings: &[BackendOmissions]) -> String {
+fn announcement(
+    config: &ReplayConfig,
+    facts: &ProfileFacts,
+    change: Option<&CallChange>,
+    leavings: &[BackendOmissions],
+) -> String {
     let mut text = format!(
         "replaying {} of {}, {}: {}",
         count(facts.calls, "call"),
@@ -475,8 +564,11 @@ fn announcement(config: &ReplayConfig, facts: &ProfileFacts, leavings: &[Backend
             true => "written by hand".to_owned(),
             false => format!("recorded in {}", format_seconds(facts.span_seconds)),
         },
-        repetitions_text(config.repeat, config.verify && config.backends.iter().any(|name| stores_data(name)))
+        repetitions_text(config.repeat, config.verify && storing_backends(config) > 0)
     );
+    if let Some(change) = change {
+        text.push_str(&format!("\n  what-if: {}", change.text()));
+    }
     for BackendOmissions { backend, omitted: left_out } in leavings {
         for l in left_out {
             text.push_str(&format!("\n  {backend} omits {} of {}: {}", count(l.calls, "call"), l.function, l.reason));

@@ -1,11 +1,13 @@
 //! Configuration of `beff-raw replay`: validated, immutable, part of every result.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
+use crate::frame::options::parse_key_value;
 
 /// When a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +37,70 @@ pub enum Detail {
     Request,
 }
 
+/// A change of the recorded calls, whose effect is measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhatIf {
+    /// These MPI-IO hints for all files.
+    Hints(Vec<(String, String)>),
+    /// Without the writes whose bytes are all overwritten before anything reads them.
+    FillNever,
+    /// Blocking independent accesses are collective.
+    Collective,
+}
+
+const NO_ALIGNMENT: &str = "align is not available, because other offsets would need other views and datatypes than the recorded ones; \
+    align the data in the program (HDF5: H5Pset_alignment, PnetCDF: hint nc_var_align_size), record it again and compare the profiles, \
+    or measure other stripes by hints=striping_unit=BYTES";
+
+impl FromStr for WhatIf {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        match (name, value) {
+            ("hints", Some(hints)) => hints.split(',').map(parse_key_value).collect::<Result<_, _>>().map(Self::Hints),
+            ("fill-never", None) => Ok(Self::FillNever),
+            ("collective", None) => Ok(Self::Collective),
+            ("align", _) => Err(NO_ALIGNMENT.to_owned()),
+            _ => Err("the known changes are fill-never, collective and hints=KEY=VALUE[,KEY=VALUE...]".to_owned()),
+        }
+    }
+}
+
+impl WhatIf {
+    /// The name, which identifies its repetitions in results.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hints(_) => "hints",
+            Self::FillNever => "fill-never",
+            Self::Collective => "collective",
+        }
+    }
+
+    /// The change as on the command line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Hints(hints) => {
+                let hints: Vec<String> = hints.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                format!("hints={}", hints.join(","))
+            }
+            Self::FillNever | Self::Collective => self.name().to_owned(),
+        }
+    }
+
+    /// The hints that it sets.
+    #[must_use]
+    pub fn hints(&self) -> &[(String, String)] {
+        match self {
+            Self::Hints(hints) => hints,
+            Self::FillNever | Self::Collective => &[],
+        }
+    }
+}
+
 /// Everything that determines what is replayed and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayConfig {
@@ -42,8 +108,12 @@ pub struct ReplayConfig {
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
     pub profile: PathBuf,
-    /// Backends by name; never empty. Each repetition runs with each of them, one after the other.
+    /// Backends by name; never empty. Each repetition runs with each of them, one after the other. With `what_if` the name of the change
+    /// follows that of the single backend, which replays the changed calls, too.
     pub backends: Vec<String>,
+    /// The change whose effect is measured.
+    #[serde(default)]
+    pub what_if: Option<WhatIf>,
     /// Directory in which the run directory is created.
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
@@ -80,4 +150,32 @@ pub struct ReplayConfig {
     pub seed: u64,
     /// Fault injection: one bit of the data read is inverted.
     pub inject: bool,
+}
+
+impl ReplayConfig {
+    /// The change that repetitions of this name measure.
+    #[must_use]
+    pub fn change_of(&self, name: &str) -> Option<&WhatIf> {
+        self.what_if.as_ref().filter(|change| change.name() == name)
+    }
+
+    /// The backend of the repetitions of this name.
+    #[must_use]
+    pub fn backend_of<'a>(&'a self, name: &'a str) -> &'a str {
+        self.change_of(name).and(self.backends.first()).map_or(name, String::as_str)
+    }
+
+    /// The backends, without the name of the change.
+    #[must_use]
+    pub fn backends_to_check(&self) -> Vec<String> {
+        self.backends.iter().filter(|name| self.change_of(name).is_none()).cloned().collect()
+    }
+
+    /// The hints of the repetitions of this name, those of the change last.
+    #[must_use]
+    pub fn hints_of(&self, name: &str) -> Vec<(String, String)> {
+        let changed = self.change_of(name).map_or(&[][..], WhatIf::hints);
+        let kept = self.hints.iter().filter(|(key, _)| changed.iter().all(|(changed, _)| changed != key));
+        kept.chain(changed).cloned().collect()
+    }
 }

@@ -7,7 +7,11 @@ use crate::frame::config::BindPolicy;
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::replay::cli::ReplayArgs;
-use crate::replay::config::{Detail, Pace, ReplayConfig};
+use crate::replay::config::{Detail, Pace, ReplayConfig, WhatIf};
+
+/// Timed repetitions, and those with --what-if: enough for an interval.
+const REPEAT: u64 = 1;
+const WHAT_IF_REPEAT: u64 = 7;
 
 impl ReplayArgs {
     /// The configuration of this command line; `can` is true for a backend that replays programs. Accesses no file.
@@ -29,7 +33,10 @@ impl ReplayArgs {
         }
         check_direct(access.direct, &chosen, known)?;
         check_option_effect(!access.hint.is_empty(), "--hint", &chosen, known, |backend| backend.mpi)?;
-        let pairs = access.hint.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        check_change(measure.what_if.as_ref(), &chosen, known)?;
+        let repeat = measure.repeat.unwrap_or(if measure.what_if.is_some() { WHAT_IF_REPEAT } else { REPEAT });
+        let changed = measure.what_if.as_ref().map_or(&[][..], WhatIf::hints);
+        let pairs = access.hint.iter().chain(changed).map(|(key, value)| (key.as_str(), value.as_str()));
         hints::check_limits(pairs).map_err(|cause| {
             UsageError::new(format!("--hint: {cause}"), "Give only the hints to be tested, in one run or in several.")
         })?;
@@ -48,22 +55,24 @@ impl ReplayArgs {
                 "Add --out PREFIX, or use --detail process.",
             ));
         }
-        if measure.repeat == 0 && !access.verify {
+        if repeat == 0 && !access.verify {
             return Err(UsageError::new("--repeat 0 with --verify=off does nothing", "Omit one of the two."));
         }
         if access.injection.is_requested() && !access.verify {
             return Err(UsageError::new("--inject has no effect with --verify=off", "Omit one of the two."));
         }
+        let changed_name = measure.what_if.as_ref().map(|change| change.name().to_owned());
         Ok(ReplayConfig {
             profile: self.profile.clone(),
-            backends: measure.backend.clone(),
+            backends: measure.backend.iter().cloned().chain(changed_name).collect(),
+            what_if: measure.what_if.clone(),
             path: measure.path.clone(),
             run_dir: measure.run_dir.clone(),
             keep_files: measure.keep_files,
             out: output.out.clone(),
             pace: measure.pace,
             scale: measure.scale.unwrap_or(1.0),
-            repeat: measure.repeat,
+            repeat,
             cache: access.cache,
             hints: access.hint.clone(),
             direct: access.direct,
@@ -75,6 +84,27 @@ impl ReplayArgs {
             seed: access.seed,
             inject: access.injection.is_requested(),
         })
+    }
+}
+
+fn check_change(
+    change: Option<&WhatIf>,
+    chosen: &[BackendCapabilities<'_>],
+    known: &[BackendCapabilities<'_>],
+) -> Result<(), UsageError> {
+    let Some(change) = change else { return Ok(()) };
+    let option = format!("--what-if {}", change.name());
+    if chosen.len() > 1 {
+        return Err(UsageError::new(
+            format!("{option} compares two replays with one backend, but {} are given", chosen.len()),
+            "Start it with each backend by itself.",
+        ));
+    }
+    match change {
+        WhatIf::Hints(_) | WhatIf::Collective => {
+            check_option_effect(true, &option, chosen, known, |backend| backend.mpi)
+        }
+        WhatIf::FillNever => Ok(()),
     }
 }
 
@@ -97,6 +127,28 @@ mod tests {
     }
 
     #[test]
+    fn a_change_is_a_second_contestant_with_the_backend_of_the_first() {
+        let config = config("app.csv --what-if hints=cb_nodes=2,a=b=c --hint x=y --hint a=1").unwrap();
+        assert_eq!((config.repeat, &config.backends[..]), (7, &["mpiio".to_owned(), "hints".to_owned()][..]));
+        assert_eq!(["mpiio", "hints", "posix"].map(|name| config.backend_of(name)), ["mpiio", "mpiio", "posix"]);
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(config.hints_of("mpiio"), [pair("x", "y"), pair("a", "1")]);
+        assert_eq!(config.hints_of("hints"), [pair("x", "y"), pair("cb_nodes", "2"), pair("a", "b=c")]);
+        assert_eq!(config.what_if.unwrap().text(), "hints=cb_nodes=2,a=b=c");
+        for (text, cause) in [
+            ("align=1M", "H5Pset_alignment"),
+            ("align", "striping_unit"),
+            ("hints", "the known changes are"),
+            ("hints=", "write a key and its value"),
+            ("hints=a=1,,b=2", "write a key and its value"),
+            ("nothing", "the known changes are"),
+        ] {
+            let error = text.parse::<WhatIf>().unwrap_err();
+            assert!(error.contains(cause), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn ineffective_options_are_rejected_with_a_next_step() {
         for (options, cause, next_step) in [
             ("app.csv --backend mmap", "mmap: it cannot replay", "Choose from: mpiio, posix"),
@@ -107,6 +159,9 @@ mod tests {
             ("app.csv --backend mpiio,mpiio", "listed twice", "once"),
             ("app.csv --backend posix --hint cb_nodes=2", "--hint has no effect", "mpiio"),
             ("app.csv --direct required", "cannot do direct", "posix, uring"),
+            ("app.csv --what-if hints=cb_nodes=2 --backend posix", "--what-if hints has no effect", "mpiio"),
+            ("app.csv --what-if collective --backend posix", "--what-if collective has no effect", "mpiio"),
+            ("app.csv --what-if hints=cb_nodes=2 --backend mpiio,posix", "with one backend, but 2", "by itself"),
         ] {
             let error = config(options).unwrap_err();
             assert!(error.cause.contains(cause) && error.next_step.contains(next_step), "{options}: {error}");

@@ -14,6 +14,8 @@ pub mod head;
 pub mod layout;
 pub mod merge;
 pub mod names;
+pub mod overwritten;
+mod range_map;
 pub mod raw;
 pub mod summary;
 pub mod text;

@@ -2,7 +2,9 @@
 //! memory.
 
 pub mod cache_cold;
+pub mod call_change;
 pub mod class;
+pub mod collective_change;
 pub mod collective_counts;
 pub mod file_extents;
 pub mod landing;

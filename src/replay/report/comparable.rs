@@ -6,11 +6,12 @@ use crate::frame::report::facts::{self, definition, set_up, ConfigFieldRole};
 use crate::frame::values::comparable::QuantityUnit::{MegabytesPerSecond, Microseconds};
 use crate::frame::values::comparable::{ComparableRun, Fact, FactKind, Quantity, QuantityLevel};
 use crate::frame::values::NULL_BACKEND;
+use crate::replay::config::WhatIf;
 use crate::replay::records::ReplayResult;
 use crate::replay::values::{CallSubset, LevelComparison as Line, LevelKind, ReplayDerived};
 
 /// Every field of the configuration.
-const FIELDS: [(&str, ConfigFieldRole); 17] = [
+const FIELDS: [(&str, ConfigFieldRole); 18] = [
     ("pace", definition("pace")),
     ("scale", definition("scale")),
     ("cache", definition("page cache")),
@@ -20,6 +21,7 @@ const FIELDS: [(&str, ConfigFieldRole); 17] = [
     ("verify", set_up("verify")),
     ("repeat", set_up("repetitions")),
     ("hints", ConfigFieldRole::Ignored),
+    ("what_if", ConfigFieldRole::Ignored),
     // The content of the profile is a fact of its own.
     ("profile", ConfigFieldRole::Ignored),
     ("detail", ConfigFieldRole::Ignored),
@@ -59,6 +61,8 @@ pub(super) fn own_facts(result: &ReplayResult) -> Vec<Fact> {
     let mut facts = facts::config_facts(&result.config, &FIELDS);
     let hints = result.config.hints.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     facts.push(Fact::new(FactKind::SetUp, "hints", facts::hints_text(hints)));
+    let change = result.config.what_if.as_ref().map_or("none".to_owned(), WhatIf::text);
+    facts.push(Fact::new(FactKind::SetUp, "what-if", change));
     facts.push(Fact::new(FactKind::Definition, "recorded", recorded));
     facts.push(Fact::new(FactKind::Definition, "recorded program", profile.command.join(" ")));
     facts.push(Fact::new(FactKind::Definition, "omitted calls", left_out.to_string()));

@@ -3,7 +3,7 @@
 use crate::frame::command::directory::removal_warning;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
-use crate::replay::config::{Detail, Pace};
+use crate::replay::config::{Detail, Pace, WhatIf};
 use crate::replay::plan::omission::OmittedCalls;
 use crate::replay::records::*;
 use crate::replay::values::fixture::{difference, run};
@@ -17,6 +17,7 @@ pub fn all() -> Vec<(&'static str, ReplayResult, ReplayDerived)> {
         ("one_not_run", one_unavailable()),
         ("failed", failed()),
         ("workload", workload(&["mpiio"])),
+        ("what_if", what_if()),
         ("workload_of_several", workload(&["mpiio", "posix", "null"])),
     ])
 }
@@ -106,6 +107,14 @@ pub fn workload(backends: &[&str]) -> ReplayResult {
     let profile = &mut result.setup.profile;
     (profile.command, profile.library, profile.started_unix_ns) = (Vec::new(), String::new(), 0);
     (profile.cost_ns, profile.storage_read_bytes, profile.storage_written_bytes) = (None, None, None);
+    result
+}
+
+/// A replay with and without a change.
+pub fn what_if() -> ReplayResult {
+    let change = "hints=romio_cb_write=enable".parse::<WhatIf>();
+    let mut result = run(&["mpiio", "hints"], 3);
+    result.config.what_if = change.ok();
     result
 }
 

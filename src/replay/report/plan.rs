@@ -4,6 +4,7 @@ use super::head::{content_line, profile_line, recordings_text, repetitions_text}
 use crate::frame::report::text::{count, list, TextPage};
 use crate::frame::units::format_size;
 use crate::replay::config::ReplayConfig;
+use crate::replay::plan::call_change::CallChange;
 use crate::replay::plan::omission::OmittedCalls;
 use crate::replay::plan::printable::printable;
 use crate::replay::records::{BackendOmissions, ProfileFacts};
@@ -15,9 +16,9 @@ const MAX_FILES: usize = 20;
 pub fn plan_text(
     config: &ReplayConfig,
     facts: &ProfileFacts,
+    changed: Option<&CallChange>,
     left_out: &[BackendOmissions],
-    space_bytes: u64,
-    data_bytes: u64,
+    [space_bytes, data_bytes]: [u64; 2],
 ) -> String {
     let mut page = TextPage::default();
     page.line("What would be replayed");
@@ -32,6 +33,9 @@ pub fn plan_text(
         "repetitions",
         &format!("{} with each of {}", repetitions_text(config.repeat, config.verify), list(&config.backends)),
     );
+    if let Some(change) = &config.what_if {
+        page.field("what-if", &changed.map_or(change.text(), CallChange::text));
+    }
     page.field("space", &format!("up to {} under --path", format_size(space_bytes)));
     page.field("memory", &format!("up to {} for data in a rank", format_size(data_bytes)));
     page.field("recordings", &recordings_text(facts));

@@ -14,15 +14,16 @@ use crate::replay::records::{
     repetition_name, ProfileRepetition, RepetitionStatus, ReplayCorruption, ReplayResult, ResultDifference,
 };
 use crate::replay::values::storage_reads::{self, FetchedBytes};
-use crate::replay::values::{kinds, ReplayDerived};
+use crate::replay::values::{kinds, ChangeEffect, ReplayDerived};
 
 use super::plan::omission_lines;
-use super::summary::MAX_BACKENDS;
+use super::summary::{format_ratio, MAX_BACKENDS};
 
 const MAX_DIFFERENCES: usize = 8;
 
 pub(super) fn facts(result: &ReplayResult, derived: &ReplayDerived, level: DetailLevel) -> Vec<LabelledText> {
     labelled_texts([
+        ("what-if", derived.what_if.as_ref().map(change_text)),
         ("compared", Some(compared_text(result, derived))),
         ("as recorded", Some(as_recorded_text(result, derived))),
         ("caches", Some(storage_reads_text(result))),
@@ -34,6 +35,7 @@ pub(super) fn section(result: &ReplayResult, derived: &ReplayDerived) -> ReportS
     let differences = result.repetitions.iter().flat_map(|p| p.differences.iter().map(move |d| difference_text(p, d)));
     let left_out = omission_texts(result, derived, omission_lines(&result.setup.omissions).collect());
     let lines = [
+        ("what-if", derived.what_if.iter().map(change_text).collect()),
         ("compared", vec![compared_text(result, derived)]),
         (
             "as recorded",
@@ -46,6 +48,28 @@ pub(super) fn section(result: &ReplayResult, derived: &ReplayDerived) -> ReportS
     let lines = lines.into_iter().flat_map(|(label, texts)| texts.into_iter().map(move |text| (label, Some(text))));
     let blocks = vec![ReportBlock::Pairs(labelled_texts(lines))];
     ReportSection { name: "trust", title: "Can it be trusted".into(), note: String::new(), blocks }
+}
+
+/// The effect of a change in one line.
+fn change_text(effect: &ChangeEffect) -> String {
+    let change = printable(&effect.change, 200);
+    let Some(ratio) = effect.time_ratio else { return format!("{change}: no pair of complete repetitions") };
+    let interval = effect.interval.map(|[low, high]| format!(" [{}, {}]", format_ratio(low), format_ratio(high)));
+    let verdict = match effect.is_insignificant {
+        Some(true) => ": no difference",
+        Some(false) => "",
+        None => ": too few for an interval",
+    };
+    let written = match [effect.unchanged_written_bytes, effect.changed_written_bytes] {
+        [before, after] if before == after => String::new(),
+        [before, after] => format!("; {} written instead of {}", format_size(after), format_size(before)),
+    };
+    format!(
+        "{change}: {}{} of the time in calls, {}{verdict}{written}",
+        format_ratio(ratio),
+        interval.unwrap_or_default(),
+        count(effect.pairs, "pair")
+    )
 }
 
 fn compared_text(result: &ReplayResult, derived: &ReplayDerived) -> String {

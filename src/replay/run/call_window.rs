@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use beff_backends::ProgramStep;
 use beff_trace::layout::TypeLayouts;
-use beff_trace::text::{read_rank, RankCallReader};
 use beff_trace::{AccessForm, Call, CallId, DataOrigin, Direction, Function, OriginRange, PointerKind, Role};
 
 use super::call_location::{CallLocation, LocationTracker};
+use super::call_source::SourceCalls;
 use super::files::RequiredState;
 use super::order::AwaitedCall;
 use super::scan::{memory_begin, memory_span, RankScan, ReplaySupport};
@@ -112,7 +112,7 @@ pub(super) struct CallWindowBuilder<'a> {
     relocation: &'a MemoryRelocation,
     sources: WriteSources,
     rank: u32,
-    calls: RankCallReader,
+    calls: SourceCalls<'a>,
     remaining: u64,
     scan: &'a RankScan,
     next_awaited: usize,
@@ -174,7 +174,7 @@ impl<'a> CallWindowBuilder<'a> {
             aligns_to_pages: aligns,
             first_omitted_write_ns: unmade_ns,
         } = making;
-        let (_, calls) = read_rank(bench.profile, rank).map_err(|e| e.to_string())?;
+        let (_, calls) = bench.source.read_rank(rank)?;
         Ok(Self {
             layouts: bench.layouts,
             relocation: bench.relocation,

@@ -1,13 +1,11 @@
 //! Check before the run that the collective calls of all ranks match, for every backend.
 
-use std::path::Path;
-
 use beff_ffi::{Comm, MpiError};
 use beff_trace::layout::TypeLayouts;
-use beff_trace::text::read_rank;
 use beff_trace::ProfileHead;
 
 use super::call_location::LocationTracker;
+use super::call_source::CallSource;
 use super::scan::{RankScan, ReplaySupport};
 use crate::frame::run::agree;
 use crate::replay::plan::matching::{find_mismatch, CollectiveStep, CollectiveStepTracker};
@@ -15,7 +13,7 @@ use crate::replay::plan::omission::{CallDisposition, CallFilter};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CollectiveCheck<'a> {
-    pub profile: &'a Path,
+    pub source: CallSource<'a>,
     pub head: &'a ProfileHead,
     pub layouts: &'a TypeLayouts,
     pub refusals: &'a [ReplaySupport],
@@ -71,12 +69,12 @@ impl CollectiveCheck<'_> {
         Err(format!(
             "{}: collective calls of the ranks do not match. A replay issues the calls of all threads of a rank one after the other, \
              in the order of their begins: {what}. To replay it, {next}",
-            self.profile.display()
+            self.source.path.display()
         ))
     }
 
     fn read_steps(&self, rank: u32, scan: &RankScan, refusal: &ReplaySupport) -> Result<Vec<CollectiveStep>, String> {
-        let (_, calls) = read_rank(self.profile, rank).map_err(|e| e.to_string())?;
+        let (_, calls) = self.source.read_rank(rank)?;
         let (mut places, mut filter) = (LocationTracker::new(self.layouts), CallFilter::new(refusal.unsupported));
         let mut steps = CollectiveStepTracker::new(&self.head.comms, refusal.by_offsets);
         let mut all = Vec::new();

@@ -1,6 +1,5 @@
 //! Complete replay: content and needs of the profile, then one repetition after the other, alternating between backends.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use beff_backends::{driver, DriverOptions};
@@ -9,6 +8,7 @@ use beff_trace::layout::TypeLayouts;
 use beff_trace::ProfileHead;
 
 use super::call_csv::CallCsvWriter;
+use super::call_source::CallSource;
 use super::collective_check::CollectiveCheck;
 use super::hints;
 use super::repetition::{RepetitionJob, RepetitionOutcome, ReplayBackend};
@@ -31,8 +31,8 @@ use crate::replay::records::{
 
 /// Support of programs by the backends of a configuration, in its order.
 #[must_use]
-pub fn replay_support(backends: &[String]) -> Vec<ReplaySupport> {
-    let rows = backends.iter().filter_map(|name| driver(name));
+pub fn replay_support(config: &ReplayConfig) -> Vec<ReplaySupport> {
+    let rows = config.backends.iter().filter_map(|name| driver(config.backend_of(name)));
     let refusal = |row: &beff_backends::DriverRow| {
         let by_offsets = !row.has_hints;
         row.replay.map(|replay| ReplaySupport { unsupported: replay.unsupported_reason, by_offsets })
@@ -43,8 +43,8 @@ pub fn replay_support(backends: &[String]) -> Vec<ReplaySupport> {
 /// Inputs of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanInput<'a> {
-    /// The profile.
-    pub profile: &'a Path,
+    /// The calls.
+    pub source: CallSource<'a>,
     /// The profile without its calls.
     pub head: &'a ProfileHead,
     /// Its datatypes.
@@ -66,12 +66,12 @@ impl ScanInput<'_> {
     /// An error in the profile, in words.
     pub fn rank(&self, rank: u32, limits: &[(OpeningId, u64)]) -> Result<RankScan, String> {
         let types = (self.layouts, self.relocation);
-        scan::scan_rank(self.profile, rank, types, self.support, limits, (self.cold_bytes, self.verify))
+        scan::scan_rank(self.source, rank, types, self.support, limits, (self.cold_bytes, self.verify))
     }
 
     fn matching(&self) -> CollectiveCheck<'_> {
-        let Self { profile, head, layouts, support: refusals, .. } = *self;
-        CollectiveCheck { profile, head, layouts, refusals }
+        let Self { source, head, layouts, support: refusals, .. } = *self;
+        CollectiveCheck { source, head, layouts, refusals }
     }
 
     /// Scans all ranks, one after the other, up to the last matching collective calls.
@@ -116,7 +116,7 @@ impl ScanInput<'_> {
         if let Err(error) = self.matching().check_collectively(comm, &scan)? {
             return Ok(Err(error));
         }
-        let ready = preparation::exchange_preparations(comm, self.profile, self.layouts, &self.head.comms, &scan)?;
+        let ready = preparation::exchange_preparations(comm, self.source, self.layouts, &self.head.comms, &scan)?;
         let (ready, awaited) = match ready {
             Ok(ready) => ready,
             Err(error) => return Ok(Err(error)),
@@ -126,7 +126,7 @@ impl ScanInput<'_> {
         scan.calls_awaited_by_others.extend(awaited);
         scan.calls_awaited_by_others.sort_unstable();
         scan.calls_awaited_by_others.dedup();
-        let missing = agree::all_or_first_error(comm, scan::unissued_calls(self.profile, comm.rank() as u32, &scan))?;
+        let missing = agree::all_or_first_error(comm, scan::unissued_calls(self.source, comm.rank() as u32, &scan))?;
         let missing = match missing {
             Ok(missing) => missing,
             Err(error) => return Ok(Err(error)),
@@ -143,6 +143,17 @@ fn new_limits(known: &[(OpeningId, u64)], found: Vec<(OpeningId, u64)>) -> Vec<(
     found.into_iter().filter(|limit| !known.contains(limit)).collect()
 }
 
+/// Calls that are replayed, with their content and needs.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplayVariant<'a> {
+    /// The calls.
+    pub source: CallSource<'a>,
+    /// Scan of this rank.
+    pub scan: &'a RankScan,
+    /// Combined totals, because the memory layout is equal on all ranks.
+    pub combined_totals: &'a ScanTotals,
+}
+
 /// Inputs of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecutionContext<'a> {
@@ -150,18 +161,16 @@ pub struct ExecutionContext<'a> {
     pub comm: &'a Comm,
     /// The configuration.
     pub config: &'a ReplayConfig,
-    /// The profile, or its derived form ([`derived_calls`](super::derived_calls)).
-    pub profile: &'a Path,
+    /// The calls as recorded.
+    pub unchanged: ReplayVariant<'a>,
+    /// The calls with the change, if it is one of calls.
+    pub changed: Option<ReplayVariant<'a>>,
     /// The profile without its calls.
     pub head: &'a ProfileHead,
     /// Its datatypes.
     pub layouts: &'a TypeLayouts,
     /// Relocation of their memory.
     pub relocation: &'a MemoryRelocation,
-    /// Scan of this rank.
-    pub scan: &'a RankScan,
-    /// Combined totals, because the memory layout is equal on all ranks.
-    pub combined_totals: &'a ScanTotals,
     /// Size of cache-cold memory, for accesses whose buffer was not just used.
     pub cold_bytes: u64,
     /// Directory of the files.
@@ -190,17 +199,15 @@ pub fn execute(
 ) -> Result<ReplayEnding, ReplayAbort> {
     let begin = Instant::now();
     let (comm, config) = (means.comm, means.config);
-    let context = replay_context(means)?;
+    let unchanged = replay_context(means, &means.unchanged)?;
+    let changed = means.changed.as_ref().map(|changed| replay_context(means, changed)).transpose()?;
     let cpus = HostCpus::survey(comm)?;
     let mut ending = ReplayEnding { outcome: RunOutcome::Complete, ..ReplayEnding::default() };
     let Some(mut details) = create_call_logs(means, observer)? else {
         ending.outcome = RunOutcome::Failed;
         return Ok(ending);
     };
-    let placed = (means.run_dir, means.not_run);
-    if let Some(warning) = hints::unapplied_hints_warning(comm, config, placed, |name| driver_options(config, name))? {
-        observer.record(ReplayLine::Warning(warning));
-    }
+    report_unapplied_hints(means, observer)?;
     let mut failed = Vec::new();
     let planned = planned_repetitions(config);
     let all = planned.len() as u64;
@@ -212,8 +219,8 @@ pub fn execute(
             ending.outcome = RunOutcome::Interrupted;
             break;
         }
-        let Some(way) = replay_backend(name) else { continue };
-        if let Some(reason) = availability::skip_reason(means.not_run, name) {
+        let Some(way) = replay_backend(config, name) else { continue };
+        if let Some(reason) = availability::skip_reason(means.not_run, config.backend_of(name)) {
             if number == VERIFICATION {
                 continue;
             }
@@ -223,8 +230,10 @@ pub fn execute(
             continue;
         }
         observer.progress(&progress_report(means, repetition_name(name, number), [done as u64, all]));
+        let changed = changed.as_ref().filter(|_| config.change_of(name).is_some());
+        let context = changed.unwrap_or(&unchanged);
         let job = RepetitionJob {
-            context: &context,
+            context,
             comm,
             cpus: &cpus,
             backend: way,
@@ -233,7 +242,7 @@ pub fn execute(
             fs_type: means.fs_type,
             span: means.span,
             options: driver_options(config, name),
-            landing_bytes: means.scan.landing_bytes()[1],
+            landing_bytes: context.scan.landing_bytes()[1],
         };
         let outcome = job.run(details.as_mut())?;
         failed.extend(outcome.failure.as_ref().map(|_| name));
@@ -252,23 +261,47 @@ pub fn execute(
     Ok(ending)
 }
 
-/// Number and backend of each repetition. The first one of a backend that stores data compares it.
-fn planned_repetitions(config: &ReplayConfig) -> Vec<(u64, &String)> {
-    let first = if config.verify { VERIFICATION } else { VERIFICATION + 1 };
-    let all = (first..=config.repeat).flat_map(|n| config.backends.iter().map(move |name| (n, name)));
-    all.filter(|(number, name)| *number > VERIFICATION || replay_backend(name).is_some_and(|way| way.stores)).collect()
+fn report_unapplied_hints(
+    means: &ExecutionContext<'_>,
+    observer: &mut dyn RunObserver<ReplayLine>,
+) -> Result<(), MpiError> {
+    let (config, placed) = (means.config, (means.run_dir, means.not_run));
+    for name in &config.backends {
+        let options = driver_options(config, name);
+        if let Some(warning) = hints::unapplied_hints_warning(means.comm, config, name, placed, &options)? {
+            observer.record(ReplayLine::Warning(warning));
+        }
+    }
+    Ok(())
 }
 
-fn replay_context<'a>(means: &ExecutionContext<'a>) -> Result<ReplayContext<'a>, ReplayAbort> {
-    let sources = means.combined_totals.sources(means.config.seed, means.cold_bytes);
+/// Number and backend of each repetition. The first one of a backend that stores data compares it. Each repetition begins with another
+/// backend, because the state that one leaves behind may affect the next.
+fn planned_repetitions(config: &ReplayConfig) -> Vec<(u64, &String)> {
+    let first = if config.verify { VERIFICATION } else { VERIFICATION + 1 };
+    let order = |number: u64| {
+        let mut names: Vec<&String> = config.backends.iter().collect();
+        let begin = number.saturating_sub(1) % (names.len() as u64).max(1);
+        names.rotate_left(begin as usize);
+        names.into_iter().map(move |name| (number, name))
+    };
+    let stores = |name: &str| replay_backend(config, name).is_some_and(|way| way.stores);
+    (first..=config.repeat).flat_map(order).filter(|(number, name)| *number > VERIFICATION || stores(name)).collect()
+}
+
+fn replay_context<'a>(
+    means: &ExecutionContext<'a>,
+    variant: &ReplayVariant<'a>,
+) -> Result<ReplayContext<'a>, ReplayAbort> {
+    let sources = variant.combined_totals.sources(means.config.seed, means.cold_bytes);
     Ok(ReplayContext {
         config: means.config,
         head: means.head,
         layouts: means.layouts,
         relocation: means.relocation,
-        profile: means.profile,
-        scan: means.scan,
-        sieving_gaps: &means.combined_totals.gaps,
+        source: variant.source,
+        scan: variant.scan,
+        sieving_gaps: &variant.combined_totals.gaps,
         sources: sources.ok_or_else(|| ReplayAbort::Calls("the size of the memory overflows".into()))?,
         cold_bytes: means.cold_bytes,
         run_dir: means.run_dir,
@@ -315,11 +348,11 @@ fn progress_report(means: &ExecutionContext<'_>, pass: String, [done, all]: [u64
 /// Driver options of a backend.
 #[must_use]
 pub fn driver_options(config: &ReplayConfig, name: &str) -> DriverOptions {
-    DriverOptions { direct: config.direct.of(name).into(), ..DriverOptions::default() }
+    DriverOptions { direct: config.direct.of(config.backend_of(name)).into(), ..DriverOptions::default() }
 }
 
-fn replay_backend(name: &str) -> Option<ReplayBackend<'_>> {
-    let row = driver(name)?;
+fn replay_backend<'a>(config: &ReplayConfig, name: &'a str) -> Option<ReplayBackend<'a>> {
+    let row = driver(config.backend_of(name))?;
     let replay = row.replay?;
     let refusal = ReplaySupport { unsupported: replay.unsupported_reason, by_offsets: !row.has_hints };
     Some(ReplayBackend { name, replay, refusal, stores: row.uses_space })

@@ -11,30 +11,25 @@ use crate::frame::run::agree;
 use crate::frame::run::availability::{self, SkippedBackend};
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::values::hints::ungranted_warning;
-use crate::replay::config::ReplayConfig;
+use crate::replay::config::{ReplayConfig, WhatIf};
 
-/// Warning about hints that are not applied, if a backend has hints. Collective over the ranks of the replay.
+/// Warning about hints of the repetitions of this name that are not applied. Collective over the ranks of the replay.
 ///
 /// # Errors
 /// MPI between the ranks.
 pub(super) fn unapplied_hints_warning(
     comm: &Comm,
     config: &ReplayConfig,
+    name: &str,
     (run_dir, not_run): (&RunDir, &[SkippedBackend]),
-    options: impl Fn(&str) -> DriverOptions,
+    options: &DriverOptions,
 ) -> Result<Option<Warning>, MpiError> {
-    let rows = config.backends.iter().filter_map(|name| driver(name));
-    let Some(row) =
-        rows.into_iter().find(|row| row.has_hints && availability::skip_reason(not_run, row.name).is_none())
-    else {
-        return Ok(None);
-    };
-    if config.hints.is_empty() {
-        return Ok(None);
-    }
-    let path = run_dir.file(&Path::new(row.name).join("hints.dat"));
-    let driver = (row.create)(&options(row.name));
-    let opened = driver.open(&OpenRequest { path: &path, mode: OpenMode::CreateNew, comm, hints: &config.hints });
+    let hints = config.change_of(name).map_or(config.hints.as_slice(), WhatIf::hints);
+    let row = driver(config.backend_of(name)).filter(|row| row.has_hints && !hints.is_empty());
+    let Some(row) = row.filter(|row| availability::skip_reason(not_run, row.name).is_none()) else { return Ok(None) };
+    let path = run_dir.file(&Path::new(name).join("hints.dat"));
+    let driver = (row.create)(options);
+    let opened = driver.open(&OpenRequest { path: &path, mode: OpenMode::CreateNew, comm, hints });
     // A failing open is reported by the repetition.
     let Ok(file) = agree::all_or_first_error(comm, opened.map_err(|e| e.to_string()))? else { return Ok(None) };
     let granted = file.hints_in_use().unwrap_or_default();
@@ -43,5 +38,5 @@ pub(super) fn unapplied_hints_warning(
     if comm.is_root() {
         let _ = path.remove();
     }
-    Ok(ungranted_warning([(config.hints.as_slice(), granted.as_slice())].into_iter(), row.name))
+    Ok(ungranted_warning([(hints, granted.as_slice())].into_iter(), name))
 }

@@ -6,6 +6,7 @@
 
 mod call_csv;
 mod call_location;
+pub mod call_source;
 mod call_window;
 mod collective_check;
 pub mod derived_calls;
@@ -25,6 +26,7 @@ mod stall_watch;
 #[cfg(test)]
 mod state_tests;
 mod verify;
+pub mod what_if;
 pub mod write_source;
 
 use std::collections::BTreeMap;
@@ -62,7 +64,7 @@ struct ReplayContext<'a> {
     head: &'a ProfileHead,
     layouts: &'a TypeLayouts,
     relocation: &'a MemoryRelocation,
-    profile: &'a Path,
+    source: call_source::CallSource<'a>,
     scan: &'a scan::RankScan,
     /// Gaps that an MPI library may have overwritten, by file.
     sieving_gaps: &'a BTreeMap<u32, SievingGaps>,

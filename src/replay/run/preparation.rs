@@ -1,16 +1,15 @@
 //! Exchange before the run: preparations of files before openings, and the constraints between them and calls of other ranks.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use beff_ffi::{Comm, MpiError};
 use beff_trace::layout::TypeLayouts;
-use beff_trace::text::read_rank;
 use beff_trace::{CallId, Direction};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
 use super::call_location::LocationTracker;
+use super::call_source::CallSource;
 use super::order::AwaitedCall;
 use super::scan::RankScan;
 use crate::frame::run::agree;
@@ -27,7 +26,7 @@ type ExchangeResult = Result<(PreparationSchedule, Vec<AwaitedCall>), (u64, Stri
 /// MPI between the ranks.
 pub(super) fn exchange_preparations(
     comm: &Comm,
-    profile: &Path,
+    source: CallSource<'_>,
     layouts: &TypeLayouts,
     comms: &[Vec<u32>],
     scan: &RankScan,
@@ -40,7 +39,7 @@ pub(super) fn exchange_preparations(
     let known: Vec<FilePreparation> = gather_relevant(comm, &scan.preparations, is_of_mine)?;
     let found = match agree::all_or_first_error(
         comm,
-        local_constraints(profile, own, layouts, comms, (&known, scan.replayed_lines)),
+        local_constraints(source, own, layouts, comms, (&known, scan.replayed_lines)),
     )? {
         Ok(found) => found,
         Err(error) => return Ok(Err(error)),
@@ -87,7 +86,7 @@ fn gather_relevant<T: Serialize + DeserializeOwned>(
 type LocalConstraints = (Vec<(FilePreparation, PreparationConstraints)>, BTreeMap<u64, Vec<CallId>>);
 
 fn local_constraints(
-    profile: &Path,
+    source: CallSource<'_>,
     rank: u32,
     layouts: &TypeLayouts,
     comms: &[Vec<u32>],
@@ -97,7 +96,7 @@ fn local_constraints(
     if known.is_empty() {
         return Ok(Default::default());
     }
-    let (_, calls) = read_rank(profile, rank).map_err(|e| e.to_string())?;
+    let (_, calls) = source.read_rank(rank)?;
     let mut places = LocationTracker::new(layouts);
     for call in calls.take(usize::try_from(cut).unwrap_or(usize::MAX)) {
         let call = call.map_err(|e| e.to_string())?;

@@ -9,13 +9,15 @@ use beff_ffi::{Comm, Universe};
 use beff_trace::layout::TypeLayouts;
 use beff_trace::text;
 
-use super::execution::{execute, replay_support, ExecutionContext, ScanInput};
+use super::call_source::CallSource;
+use super::execution::{execute, replay_support, ExecutionContext, ReplayVariant, ScanInput};
+use super::what_if;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::records::RunOutcome;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{ProgressReport, RunObserver, TransferVolume};
-use crate::replay::config::{Detail, Pace, ReplayConfig};
+use crate::replay::config::{Detail, Pace, ReplayConfig, WhatIf};
 use crate::replay::plan::memory_relocation::MemoryRelocation;
 use crate::replay::records::{ProfileRepetition, RepetitionStatus, ReplayCorruption, ReplayLine};
 use crate::replay::run::scan::ScanTotals;
@@ -28,6 +30,7 @@ fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayC
     ReplayConfig {
         profile: profile.to_owned(),
         backends: backends.iter().map(|name| (*name).to_owned()).collect(),
+        what_if: None,
         path: path.to_owned(),
         run_dir: None,
         keep_files: true,
@@ -86,9 +89,10 @@ fn replay(config: &ReplayConfig, comm: &Comm) -> ReplayObservation {
     let (recorded, _) = TypeLayouts::for_library_lenient(&head.types, &head.library);
     let relocation = MemoryRelocation::add_types(&mut head.types, &recorded);
     let (layouts, _) = TypeLayouts::for_library_lenient(&head.types, &head.library);
-    let refusals = replay_support(&config.backends);
+    let refusals = replay_support(config);
+    let source = CallSource { path: &config.profile, change: None };
     let look = ScanInput {
-        profile: &config.profile,
+        source,
         head: &head,
         layouts: &layouts,
         relocation: &relocation,
@@ -98,17 +102,30 @@ fn replay(config: &ReplayConfig, comm: &Comm) -> ReplayObservation {
     };
     let sums: Vec<ScanTotals> = look.scan_all().unwrap().into_iter().map(|scan| scan.totals).collect();
     let scan = look.scan_collectively(comm).unwrap().unwrap();
+    let change = config
+        .what_if
+        .as_ref()
+        .and_then(|change| what_if::plan_change(change, &config.profile, (&head, &layouts)).unwrap());
+    let changed = change.as_ref().map(|change| {
+        let source = CallSource { change: Some(change), ..source };
+        let look = ScanInput { source, ..look };
+        let sums: Vec<ScanTotals> = look.scan_all().unwrap().into_iter().map(|scan| scan.totals).collect();
+        (source, look.scan_collectively(comm).unwrap().unwrap(), combined_totals(&sums))
+    });
     let run_dir = RunDir::create(comm, &config.path, "run", &config.backends).unwrap().unwrap();
     let interrupt = Interrupt::default();
     let means = ExecutionContext {
         comm,
         config,
-        profile: &config.profile,
+        unchanged: ReplayVariant { source, scan: &scan, combined_totals: &combined_totals(&sums) },
+        changed: changed.as_ref().map(|(source, scan, sums)| ReplayVariant {
+            source: *source,
+            scan,
+            combined_totals: sums,
+        }),
         head: &head,
         layouts: &layouts,
         relocation: &relocation,
-        scan: &scan,
-        combined_totals: &combined_totals(&sums),
         cold_bytes: COLD_BYTES,
         run_dir: &run_dir,
         not_run: &[],
@@ -395,7 +412,7 @@ calls, 1, 3
 fn data_is_compared_in_a_repetition_of_its_own() {
     let (seen, _) = replay_repeatedly(|_| (), ORDERED_PROFILE, 3, &["posix", "null"], (Pace::Fast, 2));
     let names: Vec<_> = seen.passes.iter().map(|pass| (pass.backend.as_str(), pass.repetition)).collect();
-    assert_eq!(names, [("posix", 0), ("posix", 1), ("null", 1), ("posix", 2), ("null", 2)]);
+    assert_eq!(names, [("posix", 0), ("posix", 1), ("null", 1), ("null", 2), ("posix", 2)]);
     assert!(seen.passes[0].bytes_checked > 0 && seen.passes[0].bytes_wrong == 0);
     assert!(seen.passes[1..].iter().all(|pass| pass.bytes_checked + pass.bytes_unknown == 0), "{:?}", seen.passes);
 }
@@ -595,4 +612,45 @@ calls, 0, 4
     assert_repetition(&seen.passes[0], 4, [0, 10, 0]);
     let (seen, _) = replay_profile(profile, 1, &["mpiio"], Pace::Fast);
     assert_eq!(seen.passes[0].bytes_checked, 5, "known bytes are compared");
+}
+
+/// Rank 0 fills what both ranks write later, and reads what the other one wrote.
+const FILLED_PROFILE: &str = "beff-raw profile,1
+ranks, 2
+comm, 0, world
+type, 0, BYTE
+file, 0, out.h5
+
+calls, 0, 5
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+100, 110, File_write_at, handle=1, offset=0, count=2000, type=0, bytes=2000
+300, 310, File_write_at, handle=1, offset=0, count=1000, type=0, bytes=1000
+500, 510, File_read_at, handle=1, offset=1000, count=1000, type=0, bytes=1000, after=1@400, from=1000@1:400+0
+9000, 9010, File_close, handle=1
+
+calls, 1, 3
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+400, 410, File_write_at, handle=1, offset=1000, count=1000, type=0, bytes=1000, after=0@100
+9000, 9010, File_close, handle=1
+";
+
+#[test]
+fn changed_calls_alternate_with_the_unchanged_ones() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("profile.csv");
+    std::fs::write(&path, FILLED_PROFILE).unwrap();
+    let config = config(&path, directory.path(), &["posix", "fill-never"], Pace::Fast);
+    let config = ReplayConfig { repeat: 3, what_if: Some(WhatIf::FillNever), ..config };
+    let seen = ranks(2, |_| replay(&config, &Universe::init().unwrap().world())).remove(0);
+    assert_eq!(seen.outcome, RunOutcome::Complete, "{:?} {:?}", seen.passes, seen.others);
+    let order: Vec<_> = seen.passes.iter().map(|pass| (pass.backend.as_str(), pass.repetition)).collect();
+    let (own, other) = ("posix", "fill-never");
+    let rounds = [(own, 0), (other, 0), (own, 1), (other, 1), (other, 2), (own, 2), (own, 3), (other, 3)];
+    assert_eq!(order, rounds, "each round begins with the other one");
+    for pass in &seen.passes {
+        let calls = if pass.backend == own { 8 } else { 7 };
+        assert_repetition(pass, calls, if pass.is_timed() { [0; 3] } else { [1000, 0, 0] });
+    }
+    let file = |name: &str| std::fs::read(directory.path().join("run").join(name).join("file-0001")).unwrap();
+    assert_eq!((file(own).len(), file(other).len()), (2000, 2000));
 }

@@ -224,7 +224,7 @@ impl RepetitionJob<'_> {
     }
 
     fn profile_error(&self, what: String) -> BackendError {
-        BackendError::new("replay", self.context.profile, FailureCause::Io, what)
+        BackendError::new("replay", self.context.source.path, FailureCause::Io, what)
     }
 
     /// Data written by this rank.
@@ -248,7 +248,7 @@ impl RepetitionJob<'_> {
             comms: head.comms.clone(),
             types: head.types.clone(),
             infos: head.infos.clone(),
-            hints: self.context.config.hints.clone(),
+            hints: self.context.config.hints_of(self.backend.name),
             paths,
         };
         let (options, landing_bytes) = (self.options.clone(), self.landing_bytes);
@@ -280,7 +280,7 @@ impl RepetitionJob<'_> {
             pace: self.pace(),
             stores: self.backend.stores,
             aligns_to_pages: self.backend.refusal.by_offsets
-                && bench.config.direct.of(self.backend.name) != DirectPolicy::Off,
+                && bench.config.direct.of(bench.config.backend_of(self.backend.name)) != DirectPolicy::Off,
             first_omitted_write_ns: unmade_ns,
         };
         let mut windows = CallWindowBuilder::new(making).map_err(refuse)?;
@@ -464,7 +464,11 @@ impl RepetitionJob<'_> {
         if together {
             order.finish()?;
             // An open checks the path before, but not after it.
-            let named = || paths.iter().try_for_each(|path| path_check::check_name(self.backend.name, path));
+            let named = || {
+                paths.iter().try_for_each(|path| {
+                    path_check::check_name(self.context.config.backend_of(self.backend.name), path)
+                })
+            };
             let finished = program.finish().and_then(|()| named());
             let finished = error_agreement::first_error(self.comm, finished.err().as_ref(), &self.error_context())?;
             outcome.error = outcome.error.or(finished);

@@ -1,15 +1,14 @@
 //! Scan of all calls of a rank before any file is created: validity, content and needs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
 use beff_trace::access::OUT_OF_RANGE;
 use beff_trace::layout::TypeLayouts;
-use beff_trace::text::read_rank;
 use beff_trace::{AccessForm, Call, CallId, Direction, Function, ProfileHead, RecordingStatus, Role};
 use serde::{Deserialize, Serialize};
 
 use super::call_location::{CallLocation, LocationTracker};
+use super::call_source::CallSource;
 use super::write_source::WriteSources;
 use crate::replay::plan::collective_counts::{CollectiveCounter, CollectiveCounts, OpeningId};
 use crate::replay::plan::file_extents::FileExtents;
@@ -128,7 +127,7 @@ impl RankScan {
 /// # Errors
 /// An error in the profile, in words, with line and next step.
 pub fn scan_rank(
-    profile: &Path,
+    source: CallSource<'_>,
     rank: u32,
     (layouts, relocation): (&TypeLayouts, &MemoryRelocation),
     refusals: &[ReplaySupport],
@@ -136,7 +135,7 @@ pub fn scan_rank(
     (cold_bytes, verifies): (u64, bool),
 ) -> Result<RankScan, String> {
     let limits: HashMap<OpeningId, u64> = limits.iter().copied().collect();
-    let (head, calls) = read_rank(profile, rank).map_err(|e| e.to_string())?;
+    let (head, calls) = source.read_rank(rank)?;
     let mut scanner = ProfileScanner::new(rank, (&head, layouts), refusals, (cold_bytes, verifies));
     scanner.max_bytes = i64::MAX.unsigned_abs() / (head.processes.len() as u64).max(1);
     scanner.is_complete =
@@ -158,7 +157,7 @@ pub fn scan_rank(
             None => scanner.scan_call(&call).map_err(|what| {
                 format!(
                     "{}: rank {rank}, call at {} ns, {}: {what}",
-                    profile.display(),
+                    source.path.display(),
                     call.begin_ns,
                     call.function.name()
                 )
@@ -508,13 +507,13 @@ pub(super) fn memory_span(layouts: &TypeLayouts, call: &Call) -> Result<(u64, u6
 ///
 /// # Errors
 /// A profile that has changed since the scan.
-pub(super) fn unissued_calls(profile: &Path, rank: u32, scan: &RankScan) -> Result<Vec<u64>, String> {
+pub(super) fn unissued_calls(source: CallSource<'_>, rank: u32, scan: &RankScan) -> Result<Vec<u64>, String> {
     let mut wanted: Vec<u64> = scan.calls_awaited_by_others.iter().map(|(begin_ns, _)| *begin_ns).collect();
     wanted.dedup();
     if wanted.is_empty() {
         return Ok(wanted);
     }
-    let (_, calls) = read_rank(profile, rank).map_err(|e| e.to_string())?;
+    let (_, calls) = source.read_rank(rank)?;
     let mut missing = Vec::new();
     let mut wanted = wanted.into_iter().peekable();
     for call in calls.take(usize::try_from(scan.replayed_lines).unwrap_or(usize::MAX)) {

@@ -101,6 +101,7 @@ fn config(backends: &[&str], repeat: u64) -> ReplayConfig {
         hints: Vec::new(),
         profile: "app.csv".into(),
         backends: backends.iter().map(|&b| b.to_owned()).collect(),
+        what_if: None,
         path: "/scratch/run".into(),
         run_dir: None,
         keep_files: false,

@@ -11,9 +11,11 @@ pub mod standout;
 pub mod storage_reads;
 mod verdict;
 mod warning;
+mod what_if;
 
 pub use level::{CallSubset, LevelComparison, LevelKind};
 pub use verdict::{Fidelity, FidelityVerdict};
+pub use what_if::ChangeEffect;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,6 +30,8 @@ pub struct ReplayDerived {
     pub levels: Vec<LevelComparison>,
     /// Completeness and trust.
     pub verdict: FidelityVerdict,
+    /// Effect of the change (`--what-if`).
+    pub what_if: Option<ChangeEffect>,
     /// Recorded and derived warnings.
     pub warnings: Vec<Warning>,
 }
@@ -37,7 +41,8 @@ pub struct ReplayDerived {
 pub fn derive(result: &ReplayResult) -> ReplayDerived {
     let levels = level::all_levels(result);
     let verdict = verdict::fidelity_verdict(result);
-    ReplayDerived { warnings: warning::warnings(result, &verdict), levels, verdict }
+    let what_if = what_if::change_effect(result);
+    ReplayDerived { warnings: warning::warnings(result, &verdict), levels, verdict, what_if }
 }
 
 #[cfg(test)]

@@ -98,11 +98,13 @@ pub fn findings(result: &ReplayResult, derived: &ReplayDerived) -> Vec<Finding> 
         .filter(|name| *name != NULL_BACKEND)
         .filter_map(|name| BackendLevels::for_backend(derived, name))
         .collect();
+    let rivals = if result.config.what_if.is_some() { &[][..] } else { &backends[..] };
     let classes = || backends.iter().flat_map(|times| class_findings(result, derived, times));
     let kinds = [
         longest_finding(classes().filter(|f| f.factor < 1.0)),
         longest_finding(classes().filter(|f| f.factor > 1.0)),
-        longest_finding(backends.iter().flat_map(|times| backend_findings(times, &backends))),
+        // The effect of a change has a line of its own.
+        longest_finding(rivals.iter().flat_map(|times| backend_findings(times, rivals))),
         longest_finding(backends.iter().filter_map(process_finding)),
         longest_finding(backends.iter().flat_map(cost_findings)),
     ];

@@ -46,7 +46,8 @@ pub(super) fn warnings(result: &ReplayResult, verdict: &FidelityVerdict) -> Vec<
     found.extend(allocations(result));
     found.extend(machine_warnings(&result.setup.machine, Some(&result.setup.storage)));
     let is_direct = |name: &str| {
-        backends::supports(name, |row| row.can_direct) && result.config.direct.of(name) != DirectPolicy::Off
+        let backend = result.config.backend_of(name);
+        backends::supports(backend, |row| row.can_direct) && result.config.direct.of(backend) != DirectPolicy::Off
     };
     if result.config.backends.iter().any(|name| name != NULL_BACKEND && !is_direct(name)) {
         found.extend(memory_ballooning(&result.setup.machine));

@@ -5,9 +5,9 @@ use super::layer::Layer;
 /// Fill values.
 pub(super) fn fill_values(layer: Layer) -> &'static str {
     match layer {
-        Layer::NetCdf => "nc_def_var_fill(ncid, varid, NC_NOFILL, NULL) for variables that the program writes completely (HDF5: H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER))",
-        Layer::Pnetcdf => "ncmpi_set_fill(ncid, NC_NOFILL, &old) for variables that the program writes completely",
-        _ => "H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER) for datasets that the program writes completely avoids it (NetCDF-4: nc_def_var_fill with NC_NOFILL)",
+        Layer::NetCdf => "nc_def_var_fill(ncid, varid, NC_NOFILL, NULL) for variables that the program writes completely (HDF5: H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER)); beff-raw replay FILE --what-if fill-never measures the gain",
+        Layer::Pnetcdf => "ncmpi_set_fill(ncid, NC_NOFILL, &old) for variables that the program writes completely; beff-raw replay FILE --what-if fill-never measures the gain",
+        _ => "H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER) for datasets that the program writes completely avoids it (NetCDF-4: nc_def_var_fill with NC_NOFILL); beff-raw replay FILE --what-if fill-never measures the gain",
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) fn independent(layer: Layer) -> &'static str {
         Layer::NetCdf => "nc_var_par_access(ncid, varid, NC_COLLECTIVE)",
         Layer::Pnetcdf => "the functions in _all (ncmpi_put_vara_all), or ncmpi_iput_vara and ncmpi_wait_all",
         Layer::Adios2 => "an engine that aggregates (BP4, BP5) with more data per step",
-        Layer::Direct => "collective calls (MPI_File_write_at_all, MPI_File_read_at_all), if all ranks can take part",
+        Layer::Direct => "collective calls (MPI_File_write_at_all, MPI_File_read_at_all), if all ranks can take part; beff-raw replay FILE --what-if collective measures the gain",
     }
 }
 

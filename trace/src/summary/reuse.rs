@@ -1,8 +1,9 @@
 //! What became of the bytes that were written and read: overwritten, discarded, read again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::extents::{Extent, FileExtents};
+use crate::range_map::RangeMap;
 
 /// Bytes, and the time of the calls that moved them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,10 +42,9 @@ enum Content {
     Read { rank: u32, group: u32, ns_per_byte: f64 },
 }
 
-/// Contents of disjoint ranges by their begin, with their end.
 #[derive(Default)]
 struct Contents {
-    ranges: BTreeMap<u64, (u64, Content)>,
+    ranges: RangeMap<Content>,
     found: HashMap<u32, Reuse>,
 }
 
@@ -66,29 +66,12 @@ pub(super) fn reuse(file: &mut FileExtents) -> HashMap<u32, Reuse> {
 }
 
 impl Contents {
-    /// Removes and returns the next range inside these bounds; ranges that cross them are split.
-    fn take(&mut self, at: u64, end: u64) -> Option<(u64, Content)> {
-        if let Some((begin, (old_end, content))) =
-            self.ranges.range(..at).next_back().map(|(begin, range)| (*begin, *range))
-        {
-            if old_end > at {
-                self.ranges.insert(begin, (at, content));
-                self.ranges.insert(at, (old_end, content));
-            }
-        }
-        let (begin, (old_end, content)) = self.ranges.range(at..end).next().map(|(begin, range)| (*begin, *range))?;
-        self.ranges.remove(&begin);
-        if old_end > end {
-            self.ranges.insert(end, (old_end, content));
-        }
-        Some((old_end.min(end) - begin, content))
-    }
-
     fn access(&mut self, extent: &Extent) {
         #[allow(clippy::cast_precision_loss)] // a share of time
         let own_ns_per_byte = extent.ns as f64 / (extent.end - extent.at) as f64;
         let mut is_first = true;
-        while let Some((bytes, content)) = self.take(extent.at, extent.end) {
+        while let Some((at, end, content)) = self.ranges.take(extent.at, extent.end) {
+            let bytes = end - at;
             is_first = false;
             let of = |ns_per_byte: f64| amount(bytes, ns_per_byte);
             match content {
@@ -112,13 +95,13 @@ impl Contents {
         } else {
             Content::Read { rank: extent.rank, group, ns_per_byte }
         };
-        self.ranges.insert(extent.at, (extent.end, content));
+        self.ranges.insert(extent.at, extent.end, content);
     }
 
     fn truncate(&mut self, at: u64, is_lost: bool) {
-        while let Some((bytes, content)) = self.take(at, u64::MAX) {
+        while let Some((begin, end, content)) = self.ranges.take(at, u64::MAX) {
             if let (Content::Unread { group, ns_per_byte, .. }, true) = (content, is_lost) {
-                self.found.entry(group).or_default().discarded.add(amount(bytes, ns_per_byte));
+                self.found.entry(group).or_default().discarded.add(amount(end - begin, ns_per_byte));
             }
         }
     }
