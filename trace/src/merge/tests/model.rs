@@ -157,16 +157,18 @@ fn content(read: &ModelAccess, place: i64, writes: &[&ModelAccess], base_bytes: 
         } else {
             u64::MAX
         };
+        // Memory that libraries move is unknown; an unknown nonblocking write ends at an unknown time.
+        let this = (!write.is_moved).then(|| (*write, write.memory[index]));
         state = Some(match state {
             Some((known, old)) => {
                 let old = known.map_or(old, |(writer, _)| until(writer, write.begin_ns));
                 if old >= write.begin_ns {
                     (None, old.max(own))
                 } else {
-                    (Some((*write, write.memory[index])), own)
+                    (this, own)
                 }
             }
-            None => (Some((*write, write.memory[index])), own),
+            None => (this, own),
         });
     }
     match state {
@@ -180,9 +182,7 @@ fn content(read: &ModelAccess, place: i64, writes: &[&ModelAccess], base_bytes: 
                 DataOrigin::Unknown
             }
         }
-        Some((Some((write, memory)), _))
-            if !write.is_moved && write.end_call.is_some_and(|(_, end)| end < read.begin_ns) =>
-        {
+        Some((Some((write, memory)), _)) if write.end_call.is_some_and(|(_, end)| end < read.begin_ns) => {
             DataOrigin::Call { rank: write.rank, begin_ns: write.begin_ns, memory }
         }
         Some(_) => DataOrigin::Unknown,
