@@ -242,9 +242,11 @@ impl TypeTable {
         // SAFETY: the struct was just constructed and is freed once, after the resized type that replaces it.
         unsafe {
             let mut inner = *into;
-            check(mpi_sys::MPI_Type_get_extent(inner, &raw mut low, &raw mut extent))?;
+            check(mpi_sys::MPI_Type_get_extent_x(inner, &raw mut low, &raw mut extent))?;
             let begin = lower.unwrap_or(low);
-            let code = mpi_sys::MPI_Type_create_resized(inner, begin, upper.unwrap_or(low + extent) - begin, into);
+            let extent = upper.unwrap_or(low + extent) - begin;
+            let code =
+                mpi_sys::MPI_Type_create_resized(inner, begin as mpi_sys::MPI_Aint, extent as mpi_sys::MPI_Aint, into);
             mpi_sys::MPI_Type_free(&raw mut inner);
             Ok(code)
         }
