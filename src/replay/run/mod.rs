@@ -1,8 +1,8 @@
 //! Execution of a replay: a scan of the profile before any file is created, then repetitions of its calls.
 //!
-//! From outside to inside: `whole` (all repetitions), `pass` (files, program, reductions), `player` (windows and clock), `window`
-//! (prepared calls). `matching` and `ready` check the calls of all ranks together before. `order` keeps the order between ranks, `check`
-//! compares read data, `standing` reports a rank that does not proceed.
+//! From outside to inside: `execution` (all repetitions), `repetition` (files, program, reductions), `rank_replay` (windows and clock),
+//! `call_window` (prepared calls). `collective_check` and `preparation` examine the calls of all ranks together before. `order` keeps the
+//! order between ranks, `verify` compares read data, `stall_watch` reports a rank that does not proceed.
 
 mod call_csv;
 mod call_location;
