@@ -10,7 +10,7 @@ use crate::decode;
 use crate::dictionary::{lock, EntryKind, GENERATION};
 use crate::mpi::{handle, is_predefined, pmpi, predefined_handles, Word};
 use crate::original::Symbol;
-use crate::thread_buffer::ThreadBuffer;
+use crate::thread_buffer::{HandleCache, ThreadBuffer};
 
 pub fn has_error_class(call: &Call, class: &str) -> bool {
     call.error.is_some_and(|error| Some(error) == ErrorClass::from_name(class))
@@ -22,10 +22,15 @@ impl ThreadBuffer {
     fn refresh_cache(&mut self) {
         let generation = GENERATION.load(Ordering::Acquire);
         if self.handle_cache.generation != generation {
-            self.handle_cache.generation = generation;
-            self.handle_cache.files = [(0, 0); 8];
-            self.handle_cache.types = [(0, 0); 16];
+            self.clear_cache(generation);
         }
+    }
+
+    /// Not inlined: it would separate the parts of the path of every call by several cache lines of code.
+    #[cold]
+    #[inline(never)]
+    fn clear_cache(&mut self, generation: u32) {
+        self.handle_cache = HandleCache { generation, files: [(0, 0); 8], types: [(0, 0); 16] };
     }
 
     /// The opening of a file handle. None for an invalid handle.
