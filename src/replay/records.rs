@@ -71,7 +71,8 @@ pub struct ProfileFacts {
     pub calls_discarded: u64,
     /// Orderings between ranks that the replay preserves.
     pub orderings: u64,
-    /// Orderings lost because the earlier call is not in the profile or discarded.
+    /// Orderings lost because the earlier call is not in the profile or discarded, or because a wait for it would deadlock with a collective
+    /// call.
     pub orderings_lost: u64,
 }
 

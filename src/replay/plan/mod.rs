@@ -6,6 +6,7 @@ pub mod call_change;
 pub mod class;
 pub mod collective_change;
 pub mod collective_counts;
+pub mod deadlocks;
 pub mod file_extents;
 pub mod landing;
 pub mod ledger;

@@ -401,8 +401,11 @@ impl<'a> CallWindowBuilder<'a> {
         (image.has_unique_addresses() || !holds || direction == Direction::Write).then_some(at + span.0)
     }
 
-    /// The content is unknown where a write named by the profile is omitted.
+    /// The content is unknown where a write named by the profile is omitted, or if an order between ranks is lost.
     fn clear_omitted_origin(&self, origin: &mut OriginRange) {
+        if self.scan.has_lost_waits {
+            origin.origin = DataOrigin::Unknown;
+        }
         if let DataOrigin::Call { rank, begin_ns, .. } = origin.origin {
             if self.first_omitted_write_ns.get(rank as usize).is_some_and(|first| begin_ns >= *first) {
                 origin.origin = DataOrigin::Unknown;

@@ -113,7 +113,7 @@ impl ScanInput<'_> {
             }
             known.extend(more);
         };
-        if let Err(error) = self.matching().check_collectively(comm, &scan)? {
+        if let Err(error) = self.matching().check_collectively(comm, &mut scan)? {
             return Ok(Err(error));
         }
         let ready = preparation::exchange_preparations(comm, self.source, self.layouts, &self.head.comms, &scan)?;
@@ -132,9 +132,10 @@ impl ScanInput<'_> {
             Err(error) => return Ok(Err(error)),
         };
         let lost = order::find_lost_calls(comm, &missing)?;
+        let given_up = scan.lost_calls.len() as u64;
         let own = scan.awaited_calls.iter().filter(|after| lost.contains(after)).count() as u64;
-        (scan.totals.orderings, scan.totals.orderings_lost) = (scan.awaited_calls.len() as u64 - own, own);
-        scan.lost_calls = lost;
+        (scan.totals.orderings, scan.totals.orderings_lost) = (scan.awaited_calls.len() as u64 - own, own + given_up);
+        scan.lost_calls.extend(lost);
         Ok(Ok(scan))
     }
 }

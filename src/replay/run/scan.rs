@@ -13,7 +13,7 @@ use super::write_source::WriteSources;
 use crate::replay::plan::collective_counts::{CollectiveCounter, CollectiveCounts, OpeningId};
 use crate::replay::plan::file_extents::FileExtents;
 use crate::replay::plan::landing::{page_misalignment, LandingAllocator, ALIGN_BYTES};
-use crate::replay::plan::matching::{CollectiveStepTracker, StepDigest};
+use crate::replay::plan::matching::{StepSummary, SynchronizationStepTracker};
 use crate::replay::plan::memory_image::{MemoryImages, SegmentSet};
 use crate::replay::plan::memory_relocation::MemoryRelocation;
 use crate::replay::plan::omission::{CallDisposition, CallFilter, OmissionsByFunction, OmittedCalls};
@@ -77,8 +77,10 @@ pub struct RankScan {
     pub totals: ScanTotals,
     /// Calls of other ranks that calls of this one wait for.
     pub awaited_calls: Vec<CallId>,
-    /// Those of them that are never issued.
+    /// Those of them that are never issued, or for which a wait would deadlock.
     pub lost_calls: HashSet<CallId>,
+    /// A wait of some rank is given up, because it would deadlock: the content of the files is unknown.
+    pub has_lost_waits: bool,
     /// Calls of this rank that others wait for, with the waiting ranks.
     pub calls_awaited_by_others: Vec<(u64, u32)>,
     /// Number of calls of this rank that are replayed.
@@ -87,8 +89,8 @@ pub struct RankScan {
     pub images: MemoryImages,
     /// By backend: begin of the first write of this rank that is omitted or discarded; `u64::MAX` if none.
     pub first_omitted_write_ns: Vec<u64>,
-    /// By backend: digest of the order of synchronizing calls.
-    pub digests: Vec<u64>,
+    /// By backend: synchronizing calls.
+    pub steps: Vec<StepSummary>,
     /// Openings before which this rank prepares files.
     pub preparations: Vec<FilePreparation>,
     /// Files that this rank uses.
@@ -111,6 +113,12 @@ impl RankScan {
     pub fn source_bytes(&self, words_bytes: u64) -> [u64; 2] {
         let begin = words_bytes.next_multiple_of(ALIGN_BYTES);
         [begin, begin + self.images.bytes(Direction::Write)]
+    }
+
+    /// Gives up waits for calls of other ranks.
+    pub fn give_up(&mut self, calls: HashSet<CallId>) {
+        self.awaited_calls.retain(|call| !calls.contains(call));
+        self.lost_calls.extend(calls);
     }
 
     /// The same for the landing area.
@@ -175,7 +183,7 @@ struct ProfileScanner<'a> {
     layouts: &'a TypeLayouts,
     locations: LocationTracker<'a>,
     filters: Vec<(CallFilter, bool)>,
-    matching: Vec<(CollectiveStepTracker<'a>, StepDigest)>,
+    matching: Vec<(SynchronizationStepTracker<'a>, StepSummary)>,
     preparations: PreparationPlanner<'a>,
     comms: &'a [Vec<u32>],
     comm_of_handle: HashMap<u32, u32>,
@@ -207,7 +215,7 @@ impl<'a> ProfileScanner<'a> {
         (cold_bytes, verifies): (u64, bool),
     ) -> Self {
         let steps = |refusal: &ReplaySupport| {
-            (CollectiveStepTracker::new(&head.comms, refusal.by_offsets), StepDigest::default())
+            (SynchronizationStepTracker::new(&head.comms, refusal.by_offsets), StepSummary::default())
         };
         Self {
             rank,
@@ -244,10 +252,10 @@ impl<'a> ProfileScanner<'a> {
         let places = self.locations.locate(call);
         let is_write = call.function.direction() == Some(Direction::Write);
         let backends = self.filters.iter_mut().zip(&mut self.omissions).zip(&mut self.scan.first_omitted_write_ns);
-        for ((((filter, by_offsets), leavings), unmade_ns), (steps, digest)) in backends.zip(&mut self.matching) {
+        for ((((filter, by_offsets), leavings), unmade_ns), (steps, summary)) in backends.zip(&mut self.matching) {
             let mut kept = call.clone();
             let fate = filter.classify(&mut kept, places.unknown_reason.filter(|_| *by_offsets));
-            steps.observe(&kept, fate == CallDisposition::Replayed, |step| digest.add(&step));
+            steps.observe(&kept, fate == CallDisposition::Replayed, |step| summary.add(&step, call));
             match fate {
                 CallDisposition::Omitted(reason) => {
                     leavings.record(self.rank, call, reason);
@@ -431,7 +439,7 @@ impl<'a> ProfileScanner<'a> {
         sums.omissions = self.omissions.into_iter().map(OmissionsByFunction::into_list).collect();
         sums.meetings = self.collectives.finish();
         sums.gaps.retain(|_, gaps| !gaps.is_empty());
-        self.scan.digests = self.matching.iter().map(|(_, digest)| digest.finish()).collect();
+        self.scan.steps = self.matching.into_iter().map(|(_, summary)| summary).collect();
         let cold_bytes = self.cold_bytes;
         let [writes, reads] = self.segments;
         self.scan.images = MemoryImages { writes: writes.image(cold_bytes), reads: reads.image(cold_bytes) };

@@ -151,3 +151,18 @@ fn a_file_that_two_ranks_create_at_the_same_time_is_not_removed() {
     assert_repetition(&seen.passes[0], 6, [0; 3]);
     assert!(files[0].len() == 20 && files[0].chunks(10).all(|part| part.iter().any(|byte| *byte != 0)), "{files:?}");
 }
+
+/// The recorded library did not synchronize the ranks in File_sync: rank 1 came to it after a later call of rank 0. A library or backend that
+/// synchronizes them would deadlock.
+#[test]
+fn a_wait_that_would_deadlock_with_a_collective_call_is_given_up() {
+    let open = "0,5,File_open,handle=1,comm=0,file=0,mode=create;rdwr,number=-1";
+    let close = "900,905,File_close,handle=1";
+    let write = "60,65,File_write_at,handle=1,offset=0,count=10,type=0,bytes=10";
+    let of_0 = [open, "40,50,File_sync,handle=1", write, close];
+    let read = "220,230,File_read_at,handle=1,offset=0,count=10,type=0,bytes=10,from=10@0:60+0";
+    let of_1 = [open, "200,210,File_sync,handle=1,after=0@60", read, close];
+    let (seen, _) = replay_profile(&profile(&["x"], &[&of_0, &of_1]), 2, &["posix"], Pace::Fast);
+    let pass = &seen.passes[0];
+    assert_eq!([pass.calls_as_recorded, pass.waits, pass.bytes_checked, pass.bytes_wrong], [8, 0, 0, 0]);
+}

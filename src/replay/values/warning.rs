@@ -97,7 +97,7 @@ fn order_lost(result: &ReplayResult) -> Option<Warning> {
     (orderings > 0).then(|| {
         kinds::ORDER_LOST.warning().with_figure("orderings", orderings).with_text(
             format!("{all} between ranks lost: a read may precede its write"),
-            format!("{all} between ranks could not be preserved: the earlier call is not replayed. A read may precede its write."),
+            format!("{all} between ranks could not be preserved: the earlier call is not replayed, or a wait for it would deadlock with a collective call. A read may precede its write."),
         )
     })
 }
