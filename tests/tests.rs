@@ -21,6 +21,8 @@ mod cluster;
 mod comm;
 #[path = "suite/compare.rs"]
 mod compare;
+#[path = "suite/continued.rs"]
+mod continued;
 #[path = "suite/costs.rs"]
 mod costs;
 #[path = "suite/damage.rs"]

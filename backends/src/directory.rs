@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{open, openat, renameat2, AtFlags, OFlag, RenameFlags};
+use nix::fcntl::{open, openat, renameat, renameat2, AtFlags, OFlag, RenameFlags};
 use nix::sys::stat::{fstat, fstatat, mkdirat, stat, FileStat, Mode, SFlag};
 use nix::unistd::{unlinkat, UnlinkatFlags};
 
@@ -294,6 +294,16 @@ impl FilePath {
     /// Errors of unlinkat(2).
     pub fn remove(&self) -> io::Result<()> {
         Ok(unlinkat(&*self.directory()?.handle, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
+    }
+
+    /// Moves the file to another name or directory of the file system. A file of that name is replaced.
+    ///
+    /// # Errors
+    /// Errors of renameat(2).
+    pub fn move_to(&self, target: &Self) -> io::Result<()> {
+        let (from, to) = (self.directory()?, target.directory()?);
+        let names = (self.name.as_os_str(), target.name.as_os_str());
+        Ok(renameat(&*from.handle, names.0, &*to.handle, names.1)?)
     }
 
     /// Renames the file to NAME.aside, and truncates it so that at least `bytes` of the storage are freed for a file of its name.

@@ -169,6 +169,10 @@ pub struct RunArgs {
     /// Fault injection.
     #[command(flatten)]
     pub faults: FaultInjectionArgs,
+    /// Continue a run that was killed or interrupted, with its options: pattern types that it measured completely with an access method are
+    /// kept, its files are used or written again, and everything else is measured. Give another --out
+    #[arg(long = "continue", value_name = "FILE", help_heading = HEADING_MEASUREMENT)]
+    pub continued: Option<PathBuf>,
     /// Write PREFIX.jsonl (journal, updated during the run), PREFIX.json and further formats; without it only stdout is written. {date} and
     /// {host} are substituted
     #[arg(long, value_name = "PREFIX", value_parser = options::output_prefix_parser(), help_heading = HEADING_OUTPUT)]

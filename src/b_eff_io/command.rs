@@ -5,10 +5,12 @@ use beff_ffi::{Comm, Universe};
 
 use super::cli::IoArgs;
 use super::config::{Config, ExchangePolicy, SpaceLimit};
+use super::continuation;
 use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
 use super::records::{JournalLine, Manifest, PartitionRecord, RunResult};
 use super::report::suffixes;
+use super::run::cut_run::CutRun;
 use super::run::drivers::driver_options;
 use super::run::execute::execute;
 use super::run::state::RunState;
@@ -41,15 +43,35 @@ pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
 fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> Result<Exit, CommandError> {
     let survey = bind_and_survey(world, config.bind)?;
     let storage = start::survey_storage(world, &config.path)?;
-    let plan = start::collective_step(world, "plan", || build_plan(config, &survey, &storage, world.size()))?;
+    let journal = args.run.continued.as_deref();
+    let cut = start::broadcast_from_root(world, "journal", || {
+        journal.map(|path| continuation::load(path, config)).transpose()
+    })?;
+    let plan = start::collective_step(world, "plan", || {
+        let Some((path, cut)) = journal.zip(cut.as_ref()) else {
+            return build_plan(config, survey.memory_per_rank_bytes, &survey, &storage, world.size());
+        };
+        let Manifest { machine, storage, period_bytes, .. } = &cut.manifest;
+        let plan = build_plan(config, machine.memory_per_rank_bytes, &survey, &storage, world.size())?;
+        let planned = partition_records(&plan);
+        continuation::check_plan(path, (&cut.partitions, *period_bytes), (&planned, plan.period_bytes))?;
+        Ok(plan)
+    })?;
     let MeasurementSetup { costs, interrupt, machine } =
         start::prepare_measurement(universe, world, &survey, config.latency)?;
 
+    let cut = start::collective_step(world, "continuation", || {
+        if let (Some((path, cut)), Some(machine)) = (journal.zip(cut.as_ref()), &machine) {
+            continuation::check_machine(path, &cut.manifest.machine, machine)?;
+        }
+        Ok(journal.zip(cut).map(|(path, cut)| CutRun::new(path.display().to_string(), cut)))
+    })?;
     let title = || format!("b_eff_io on {} ranks", world.size());
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
     let (run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
+    let cut = cut.map(|cut| cut.with_directory(&run_dir));
     let collector = machine.map(|machine| {
         let manifest = Manifest {
             mpi_io_layer: io_layer(&machine.mpi_library, &machine.environment),
@@ -67,6 +89,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         let mut run = start::collective_step(world, "memory", || {
             RunState::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
+        run.cut = cut.as_ref();
         start::announce(world, &args.progress, || announce(config, world.size(), run.all_seconds));
         Ok(start::unwrap_or_abort(execute(&mut run)))
     };
@@ -84,7 +107,13 @@ fn announce(config: &Config, ranks: u64, seconds: f64) -> String {
     format!("b_eff_io on {ranks}, {backends}: about {time} of measurement, until about {end}")
 }
 
-fn build_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {
+fn build_plan(
+    config: &Config,
+    memory_per_rank_bytes: u64,
+    survey: &Survey,
+    storage: &StorageRecord,
+    ranks: u64,
+) -> anyhow::Result<RunPlan> {
     let writing = writing_backends(config);
     let limit = config.space_limit.bytes(storage.free_bytes);
     let is_untold = is_space_unknown(storage);
@@ -105,14 +134,14 @@ fn build_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: 
     let facts = Facts {
         ranks,
         ranks_of_first_host: survey.hosts.first().map_or(1, |host| host.ranks),
-        memory_per_rank_bytes: survey.memory_per_rank_bytes,
+        memory_per_rank_bytes,
         cache_share_bytes: survey.cache_share_bytes,
         limit_bytes: (writing > 0).then_some(limit),
         writing_backends: writing,
     };
     let plan = RunPlan::new(config, &facts)
         .map_err(|e| UsageError::new(e.to_string(), "`beff-raw plan` shows what would fit."))?;
-    check_memory(&plan, config, survey.memory_per_rank_bytes)?;
+    check_memory(&plan, config, memory_per_rank_bytes)?;
     check_rank_options(config, ranks)?;
     Ok(plan)
 }

@@ -22,6 +22,7 @@ pub mod cli;
 pub mod command;
 pub mod config;
 pub mod config_build;
+mod continuation;
 pub mod hints;
 pub mod legacy_summary;
 pub mod pattern_type;

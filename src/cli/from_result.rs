@@ -11,8 +11,10 @@ use crate::frame::error::UsageError;
 use crate::frame::input;
 
 const FROM: &str = "from";
+/// Of `io`: implies `--from`.
+const CONTINUE: &str = "--continue";
 /// Options of one run alone: its output and its progress reports.
-const RUN_SPECIFIC: [&str; 7] = ["from", "out", "metrics", "progress", "quiet", "run_dir", "json"];
+const RUN_SPECIFIC: [&str; 8] = ["from", "continued", "out", "metrics", "progress", "quiet", "run_dir", "json"];
 
 /// The option, for every command that measures.
 pub(super) fn from_option(heading: &'static str) -> Arg {
@@ -36,17 +38,22 @@ pub(super) fn expand(
     merge_arguments(commands, &translate(recorded)?, &typed, &file.to_string_lossy())
 }
 
-/// The value of the option, and all other arguments.
+/// The value of `--from` or `--continue`, and all other arguments.
 fn extract_from_option(args: &[OsString]) -> Option<(OsString, Vec<OsString>)> {
     let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
     for (at, arg) in args[..end].iter().enumerate() {
-        let inside = arg.to_str().and_then(|text| text.strip_prefix("--from=")).map(OsString::from);
+        let text = arg.to_str().unwrap_or_default();
+        let (option, inside) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
+        if option != "--from" && option != CONTINUE {
+            continue;
+        }
         let (value, words) = match inside {
-            Some(value) => (value, 1),
-            None if arg == "--from" => (args.get(at + 1)?.clone(), 2),
-            None => continue,
+            Some(value) => (OsString::from(value), 1),
+            None => (args.get(at + 1)?.clone(), 2),
         };
-        let rest = args[..at].iter().chain(&args[at + words..]).cloned().collect();
+        // The command itself reads what it continues.
+        let own = if option == CONTINUE { &args[at..at + words] } else { &[] };
+        let rest = args[..at].iter().chain(own).chain(&args[at + words..]).cloned().collect();
         return Some((value, rest));
     }
     None

@@ -110,6 +110,7 @@ fn defaults() {
         verify: Verify::Sample,
         seed: DEFAULT_SEED,
         faults: FaultInjectionArgs { inject: None, inject_at: None },
+        continued: None,
         out: None,
     };
     assert_eq!(format!("{:?}", args.run), format!("{run:?}"));

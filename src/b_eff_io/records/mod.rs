@@ -3,10 +3,12 @@
 //! Each record is one JSON object in the journal; the JSON document collects them.
 
 mod checks;
+mod continuation;
 mod first_writes;
 mod run;
 
 pub use checks::{CorruptionRecord, InjectedFaultRecord, SampleRecord, Verification};
+pub use continuation::{ContinuationRecord, UnitRecord};
 pub use first_writes::{FirstWriteMode, FirstWritePair, FirstWriteTrial};
 pub use run::{JournalLine, RunResult};
 

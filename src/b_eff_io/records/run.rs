@@ -1,8 +1,8 @@
 //! A run as one record, and as lines of its journal.
 
 use super::{
-    Calibration, CorruptionRecord, FirstWriteTrial, InjectedFaultRecord, IoEnding, Manifest, PartitionRecord,
-    PatternRecord, QueueCalibration, RepetitionRecord, TypeRecord, TypeRepetitionRecord, B_EFF_IO,
+    Calibration, ContinuationRecord, CorruptionRecord, FirstWriteTrial, InjectedFaultRecord, IoEnding, Manifest,
+    PartitionRecord, PatternRecord, QueueCalibration, RepetitionRecord, TypeRecord, TypeRepetitionRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
 use crate::frame::records::{run_record, CacheColdRecord, HarnessCost, HugePagesRecord, ProbeRecord};
@@ -40,6 +40,9 @@ run_record! {
         /// Trials of direct and buffered two-phase first writes, for each backend with the choice.
         #[serde(default)]
         first_write_trials: Vec<FirstWriteTrial> = FirstWriteTrial(FirstWriteTrial),
+        /// Runs that were cut and whose records are part of this result.
+        #[serde(default)]
+        continuations: Vec<ContinuationRecord> = Continuation(ContinuationRecord),
         /// One record for each pattern, access method, partition and backend, in the order of measurement.
         patterns: Vec<PatternRecord> = Pattern(Box<PatternRecord>),
         /// Opening and closing of the files of each pattern type.

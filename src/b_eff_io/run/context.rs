@@ -37,7 +37,7 @@ pub struct TypeContext<'a> {
 /// A repetition of a type.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeRepetition {
-    /// Number, from 1.
+    /// Number, from 1; 0: files of a cut run are written again.
     pub number: u32,
     /// Share of the first measurement's calls, above 0, at most 1.
     pub share: f64,
@@ -51,6 +51,14 @@ pub struct TypeRepetition {
     pub budget_seconds: f64,
     /// Remaining time, by rank 0's clock.
     pub remaining_seconds: f64,
+}
+
+impl TypeRepetition {
+    /// True if files of a cut run are written again, which is not recorded.
+    #[must_use]
+    pub fn is_rebuild(&self) -> bool {
+        self.number == 0
+    }
 }
 
 impl TypeContext<'_> {

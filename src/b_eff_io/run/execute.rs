@@ -11,6 +11,8 @@ use crate::b_eff_io::plan::space::PartitionSpace;
 use crate::b_eff_io::plan::two_phase;
 use crate::b_eff_io::records::{IoEnding, JournalLine};
 use crate::b_eff_io::run::context::TypeContext;
+use crate::b_eff_io::run::continuation::{self, ProvidedFiles};
+use crate::b_eff_io::run::cut_run::CutRun;
 #[cfg(feature = "test-hooks")]
 use crate::b_eff_io::run::fault_injection;
 use crate::b_eff_io::run::first_measurement::TypeDuration;
@@ -62,6 +64,9 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
         provide_driver_memory(run, inside);
     }
     agree_on_stop(run)?;
+    if let Some(cut) = run.cut {
+        continue_run(run, cut, &parts)?;
+    }
     let calibrate_seconds = begin.elapsed().as_secs_f64();
     for access in AccessMethod::ALL {
         #[cfg(feature = "test-hooks")]
@@ -165,6 +170,13 @@ impl<'a> PartitionContext<'a> {
     fn survey(comm: &'a Comm, directory: &Path) -> Result<Self, MpiError> {
         Ok(Self { comm, site: StorageSite::survey(comm, directory)?, cpus: HostCpus::survey(comm)? })
     }
+
+    /// First write of the first type.
+    fn first_write<'b>(&'b self, partition: &'b PartitionSpace) -> TypeContext<'b> {
+        let Self { comm, site, cpus } = self;
+        let (access, pattern_type) = (AccessMethod::Write, PatternType::Scatter);
+        TypeContext { access, partition, comm, site, cpus, pattern_type, repetition: None }
+    }
 }
 
 fn run_partition(
@@ -174,19 +186,40 @@ fn run_partition(
     PartitionContext { comm, site, cpus }: &PartitionContext<'_>,
 ) -> Result<(), MpiError> {
     for backend in &mut run.backends {
-        backend.debt_seconds = 0.0;
+        let cut = run.cut.map(|cut| cut.debt_seconds(&backend.name, access, part.ranks));
+        backend.debt_seconds = cut.unwrap_or(0.0);
     }
     adopt_root_state(run, comm)?;
     for &pattern_type in &run.config.types {
         if access == AccessMethod::Rewrite && !is_rewritten(run.config.full_rewrite, pattern_type) {
             continue;
         }
-        if run.stop.is_none() {
+        if run.stop.is_none() && !run.cut.is_some_and(|cut| cut.is_kept(access, part.ranks, pattern_type)) {
             let begin = Instant::now();
             run_type(run, TypeContext { access, partition: part, comm, site, cpus, pattern_type, repetition: None })?;
             let seconds = max_seconds(comm, begin.elapsed().as_secs_f64())?;
             run.type_durations.push(TypeDuration { ranks: part.ranks, access, pattern_type, seconds });
         }
+    }
+    Ok(())
+}
+
+/// Restores what the run that this one continues has measured.
+fn continue_run(
+    run: &mut RunState<'_>,
+    cut: &CutRun,
+    parts: &[(&PartitionSpace, Option<PartitionContext<'_>>)],
+) -> Result<(), MpiError> {
+    continuation::record(run, cut);
+    let mut provided = ProvidedFiles::default();
+    for (part, inside) in parts {
+        if let (Some(inside), None) = (inside, run.stop) {
+            continuation::restore(run, cut, inside.first_write(part), &mut provided)?;
+        }
+        agree_on_stop(run)?;
+    }
+    if run.world.is_root() {
+        run.observer.record(JournalLine::Continuation(continuation::finish(cut, provided)));
     }
     Ok(())
 }
@@ -198,23 +231,14 @@ fn run_all_repetitions(
     let mut end_seconds = run.plan.limit_seconds(run.config);
     if run.config.repeat == RepeatPolicy::Rounds {
         // Storage that is slower than the schedule must not leave ratios without intervals.
-        end_seconds = end_seconds.max(run.begin.elapsed().as_secs_f64() + run.plan.partition_seconds);
+        end_seconds = end_seconds.max(run.elapsed_seconds() + run.plan.partition_seconds);
     }
     for (number, (part, inside)) in parts.iter().enumerate() {
         // Rank 0 is in every partition, and only its clock counts.
-        let left = end_seconds - run.begin.elapsed().as_secs_f64();
+        let left = end_seconds - run.elapsed_seconds();
         let seconds = left / (parts.len() - number) as f64;
-        if let (Some(PartitionContext { comm, site, cpus }), None) = (inside, run.stop) {
-            let place = TypeContext {
-                access: AccessMethod::Write,
-                partition: part,
-                comm,
-                site,
-                cpus,
-                pattern_type: PatternType::Scatter,
-                repetition: None,
-            };
-            run_repetitions(run, place, number, seconds)?;
+        if let (Some(inside), None) = (inside, run.stop) {
+            run_repetitions(run, inside.first_write(part), number, seconds)?;
         }
         agree_on_stop(run)?;
     }

@@ -1,6 +1,7 @@
 //! First measurements, as reference for repetitions. Equal on all ranks of a partition.
 
 use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::records::PatternRecord;
 use crate::frame::records::AccessMethod;
 
 /// First measurement of one pattern.
@@ -26,6 +27,25 @@ pub struct FirstMeasurement {
     pub seconds: f64,
     /// Part of it for calls and preallocation.
     pub calls_seconds: f64,
+}
+
+impl FirstMeasurement {
+    /// That of a record.
+    #[must_use]
+    pub fn new(backend: usize, record: &PatternRecord) -> Self {
+        Self {
+            backend,
+            ranks: record.ranks,
+            access: record.access,
+            pattern_type: record.pattern_type,
+            pattern: record.pattern,
+            time_units: record.time_units,
+            calls: record.calls,
+            rounds: record.rounds.len() as u32,
+            seconds: record.seconds(),
+            calls_seconds: record.intervals.preallocate_seconds + record.intervals.transfer_seconds,
+        }
+    }
 }
 
 /// Duration of one type in the first measurement.

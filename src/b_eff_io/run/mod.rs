@@ -9,6 +9,8 @@
 
 pub mod batching;
 pub mod context;
+pub mod continuation;
+pub mod cut_run;
 pub mod drivers;
 pub mod execute;
 #[cfg(feature = "test-hooks")]

@@ -59,7 +59,7 @@ impl PatternExecution {
         let verification = Verification::default();
         let cpu_watch = CpuObservation::default();
         let (rounds, latency, watch) = (Vec::new(), None, None);
-        let at_seconds = run.begin.elapsed().as_secs_f64();
+        let at_seconds = run.elapsed_seconds();
         Ok(Self {
             plan: prelude,
             pattern,

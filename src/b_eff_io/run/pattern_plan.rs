@@ -84,7 +84,8 @@ fn plan_repetition(
     let passed = run.first_measurement(open.backend, place.partition.ranks, place.access, spec.number);
     let (calls, seconds) = passed.map_or((0, 0.0), |passed| (passed.calls, passed.seconds));
     let calls = if type_repetition.remaining_seconds > 0.0 { share_of(calls, type_repetition.share) } else { 0 };
-    let guard = (REPETITION_GUARD * seconds * type_repetition.share)
+    let guard_factor = if type_repetition.is_rebuild() { f64::INFINITY } else { REPETITION_GUARD };
+    let guard = (guard_factor * seconds.max(f64::MIN_POSITIVE) * type_repetition.share)
         .max(MIN_GUARD_SECONDS)
         .min(type_repetition.remaining_seconds);
     if place.access == AccessMethod::Write {

@@ -127,18 +127,7 @@ fn conclude(
 
 /// Records the first measurement of a pattern, and what later patterns derive from it.
 fn record_first_measurement(run: &mut RunState<'_>, backend: usize, record: PatternRecord) {
-    run.first_measurements.push(FirstMeasurement {
-        backend,
-        ranks: record.ranks,
-        access: record.access,
-        pattern_type: record.pattern_type,
-        pattern: record.pattern,
-        time_units: record.time_units,
-        calls: record.calls,
-        rounds: record.rounds.len() as u32,
-        seconds: record.seconds(),
-        calls_seconds: record.intervals.preallocate_seconds + record.intervals.transfer_seconds,
-    });
+    run.first_measurements.push(FirstMeasurement::new(backend, &record));
     let state = &mut run.backends[backend];
     state.debt_seconds = (state.debt_seconds + record.seconds() - record.scheduled_seconds).max(0.0);
     run.done_seconds += record.scheduled_seconds;
@@ -164,7 +153,7 @@ fn record_repetition(run: &mut RunState<'_>, type_repetition: TypeRepetition, mu
     let ended = record.ended.clone();
     record.batches.clear();
     record.rounds.clear();
-    if record.calls > 0 {
+    if record.calls > 0 && !type_repetition.is_rebuild() {
         run.observer.record(JournalLine::Repetition(Box::new(RepetitionRecord {
             repetition: type_repetition.number,
             share: type_repetition.share,
@@ -268,7 +257,11 @@ fn report_progress(
 ) {
     let (backend, kind) = (&run.backends[open.backend].name, spec.pattern_type.name());
     let (ranks, access) = (place.partition.ranks, place.access.name());
-    let again = place.repetition.map_or_else(String::new, |r| format!("repetition {} of ", r.number));
+    let again = match place.repetition {
+        None => String::new(),
+        Some(again) if again.is_rebuild() => "files of the cut run, ".to_owned(),
+        Some(again) => format!("repetition {} of ", again.number),
+    };
     let standing = ProgressReport {
         what: format!("{backend}, {}, {again}{access}: pattern {} ({kind})", count(ranks, "rank"), spec.number),
         stage: match place.repetition {
@@ -286,7 +279,7 @@ fn report_progress(
 
 /// Scheduled time of completed patterns. With repetitions the run lasts as long as requested, unless the first measurements take longer.
 fn done_seconds(run: &RunState<'_>, place: TypeContext<'_>) -> f64 {
-    let elapsed = run.begin.elapsed().as_secs_f64();
+    let elapsed = run.elapsed_seconds();
     match place.repetition {
         Some(_) if run.config.repeat == RepeatPolicy::Auto => elapsed.min(run.all_seconds),
         None if run.config.repeat == RepeatPolicy::Auto => run.done_seconds.min(elapsed),

@@ -14,6 +14,7 @@ use crate::b_eff_io::plan::memory::shares_memory;
 use crate::b_eff_io::plan::run::RunPlan;
 use crate::b_eff_io::records::{JournalLine, Verification};
 use crate::b_eff_io::run::batching::SyncModel;
+use crate::b_eff_io::run::cut_run::CutRun;
 use crate::b_eff_io::run::drivers::driver_options;
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::first_measurement::{FirstMeasurement, TypeDuration};
@@ -100,6 +101,8 @@ pub struct RunState<'a> {
     pub peak_memory: PeakMemory,
     /// Start of the run.
     pub begin: Instant,
+    /// The run that this one continues.
+    pub cut: Option<&'a CutRun>,
     /// First measurements of the patterns.
     pub first_measurements: Vec<FirstMeasurement>,
     /// Durations of the types in the first measurement.
@@ -177,6 +180,7 @@ impl<'a> RunState<'a> {
             unreported: Vec::new(),
             peak_memory: PeakMemory::default(),
             begin: Instant::now(),
+            cut: None,
             first_measurements: Vec::new(),
             type_durations: Vec::new(),
             buffer_content: None,
@@ -192,6 +196,12 @@ impl<'a> RunState<'a> {
             self.buffer_content = Some((generation, period_bytes));
         }
         self.buffer.set_period_bytes(period_bytes);
+    }
+
+    /// Time since the start, including that of the run that this one continues.
+    #[must_use]
+    pub fn elapsed_seconds(&self) -> f64 {
+        self.begin.elapsed().as_secs_f64() + self.cut.map_or(0.0, CutRun::used_seconds)
     }
 
     /// First measurement of a pattern; None without one.

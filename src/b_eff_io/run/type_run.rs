@@ -141,7 +141,7 @@ fn timed_call<T>(
 }
 
 /// Index of the file in the list of the run, and its segment for a first write of types 3 and 4.
-fn find_or_plan(
+pub(super) fn find_or_plan(
     run: &mut RunState<'_>,
     place: TypeContext<'_>,
     specs: &[PatternSpec; PATTERNS],
@@ -202,6 +202,7 @@ fn close(run: &mut RunState<'_>, place: TypeContext<'_>, open: OpenTypeFile) -> 
     };
     run.observer.record(match place.repetition {
         None => JournalLine::Type(record),
+        Some(current) if current.is_rebuild() => return Ok(()),
         Some(current) => {
             JournalLine::TypeRepetition(TypeRepetitionRecord { repetition: current.number, measurement: record })
         }

@@ -16,6 +16,15 @@ kinds! {
         storage_bytes: u64,
     }
 
+    /// Part of the records are those of a run that was cut.
+    CONTINUED = "continued", 12,
+    "For a valid value start a run that is not cut." {
+        /// Journal of that run.
+        journal: String,
+        /// Number of its units that are kept.
+        units: u64,
+    }
+
     /// The data of one access method is smaller than the memory: a file system cache can hold all of it.
     SMALLER_THAN_MEMORY = "smaller_than_memory", 51,
     "Raise --time or --space until a first write is larger than the memory, or use --direct required." {

@@ -75,6 +75,7 @@ impl ValidityCheck<'_> {
             self.not_ended_by_space(),
             self.m_part(),
         ]);
+        criteria.extend(self.not_continued());
         criteria
     }
 
@@ -86,6 +87,12 @@ impl ValidityCheck<'_> {
             return Criterion::new("run complete (first measurement; repetitions interrupted)", true);
         }
         Criterion::complete(outcome.label("interrupted"), outcome == RunOutcome::Complete)
+    }
+
+    /// A unit in which a run was cut began twice on the same storage.
+    fn not_continued(&self) -> Option<Criterion> {
+        let unit = self.result.continuations.iter().find_map(|continuation| continuation.cut_in)?;
+        Some(Criterion::new(format!("no unit cut and measured again ({})", unit.name()), false))
     }
 
     fn own_patterns(&self) -> impl Iterator<Item = &PatternRecord> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::b_eff_io::config::InjectedFault;
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::records::{RunResult, Verification};
+use crate::b_eff_io::records::{ContinuationRecord, RunResult, UnitRecord, Verification};
 use crate::b_eff_io::values::derive;
 use crate::b_eff_io::values::fixture::{edit_pattern, full_run, run_of_release};
 use crate::frame::records::{ErrorRecord, RunOutcome};
@@ -171,7 +171,7 @@ const RELEASE_RULES: [RuleCase; 22] = [
 ];
 
 /// Further criteria, for every value.
-const OWN_RULES: [RuleCase; 11] = [
+const OWN_RULES: [RuleCase; 12] = [
     ("another backend", through_posix, all(&["measured through MPI-IO (backend posix)"])),
     ("a signal", |r| r.ending.outcome = RunOutcome::Interrupted, all(&["run complete (interrupted)"])),
     ("a kill", |r| r.ending.outcome = RunOutcome::Killed, all(&["run complete (killed)"])),
@@ -205,6 +205,11 @@ const OWN_RULES: [RuleCase; 11] = [
         |r| r.types.truncate(r.types.len() - 1),
         all(&["all patterns run (incomplete: 1: read of type 4 on 4 ranks)"]),
     ),
+    (
+        "continued after a cut",
+        |r| r.continuations.push(continuation()),
+        all(&["no unit cut and measured again (read of type 0 on 4 ranks)"]),
+    ),
     ("reused buffers", |r| r.config.buffers = BufferPolicy::Reused, all(&["each call uses cache-cold memory"])),
     (
         "space",
@@ -212,6 +217,27 @@ const OWN_RULES: [RuleCase; 11] = [
         all(&["no pattern ended by its share of the space (1: write of pattern 10 on 4 ranks)"]),
     ),
 ];
+
+fn continuation() -> ContinuationRecord {
+    ContinuationRecord {
+        journal: "cut.jsonl".into(),
+        started_utc: "2026-11-29T12:00:00Z".into(),
+        units_kept: 10,
+        cut_in: Some(UnitRecord { ranks: 4, access: AccessMethod::Read, pattern_type: PatternType::Scatter }),
+        types_reused: 4,
+        types_rebuilt: 1,
+        rebuild_seconds: 3.0,
+        files_left: None,
+    }
+}
+
+/// A run that was cut between its first measurement and the end of its repetitions has every unit of one run.
+#[test]
+fn a_run_continued_in_its_repetitions_is_valid() {
+    let mut result = run_of_release(Release::R1);
+    result.continuations.push(ContinuationRecord { cut_in: None, ..continuation() });
+    assert_unmet(&result, Release::R1, &[], "repetitions");
+}
 
 /// Each broken rule alone invalidates the releases that have it, for that reason only.
 #[test]

@@ -7,7 +7,7 @@ use super::kinds::{self, KINDS};
 use super::totals::is_empty_fill_up;
 use super::{hints, intervals, pattern, storage_bytes, AccessTime, PartitionValue, RepetitionIntervals};
 use crate::b_eff_io::config::Termination;
-use crate::b_eff_io::records::{Manifest, PartitionRecord, PatternRecord, RunResult, StopReason};
+use crate::b_eff_io::records::{ContinuationRecord, Manifest, PartitionRecord, PatternRecord, RunResult, StopReason};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::{AccessMethod, CacheColdRecord, HugePagesRecord, Warning, WarningKind};
@@ -30,6 +30,24 @@ const DECISION_SHARE: f64 = 0.01;
 /// ...if the pattern lasted longer than this; a single agreement is a large share of a call or two.
 const DECISION_NOISE_SECONDS: f64 = 0.05;
 
+fn continued(record: &ContinuationRecord) -> Warning {
+    let ContinuationRecord { journal, started_utc, units_kept, types_reused, types_rebuilt, .. } = record;
+    let units = count(*units_kept, "unit");
+    let cut = record.cut_in.map_or_else(|| "in its repetitions".to_owned(), |unit| format!("in the {}", unit.name()));
+    let rebuilt = match record.rebuild_seconds {
+        _ if *types_rebuilt == 0 => String::new(),
+        seconds => format!(", those of {types_rebuilt} written again in {}", format_seconds(seconds)),
+    };
+    let left = record.files_left.as_ref().map_or_else(String::new, |left| format!(" Its directory remains: {left}."));
+    kinds::CONTINUED.warning().with_figure("journal", journal).with_figure("units", units_kept).with_text(
+        format!("continued from {journal}: {units} kept"),
+        format!(
+            "{units} (one access method of one type) are those of the run of {started_utc} ({journal}), which was cut {cut}. The files of \
+             {types_reused} of its types were used{rebuilt}.{left}"
+        ),
+    )
+}
+
 /// Warnings of the run itself and those derived from its records, each once.
 pub(super) fn all_warnings(
     result: &RunResult,
@@ -50,6 +68,7 @@ pub(super) fn all_warnings(
     let watched = result.patterns.iter().map(|p| (named(p), p.interference.as_ref()));
     found.extend(interference::interference_warning("pattern run", watched));
     found.extend(storage_drift::drift_warning(&result.probes));
+    found.extend(result.continuations.iter().map(continued));
     found.extend(m_part_reduced(result));
     found.extend(result.cache_cold.iter().find_map(warm_memory));
     found.extend(result.pages.iter().find_map(|pages| small_pages(result, pages)));

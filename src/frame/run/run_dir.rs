@@ -95,6 +95,19 @@ impl RunDir {
         Ok(seen.map_err(|(_, message)| message))
     }
 
+    /// Opens the directory of another run, with the same names of files.
+    ///
+    /// # Errors
+    /// It does not exist, or lacks the directory of a backend.
+    pub fn open_other(&self, path: &Path, backends: &[String]) -> io::Result<Self> {
+        let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let parent = DirectoryHandle::open(path.parent().unwrap_or(Path::new("/")))?;
+        let own = parent.open_subdirectory(name)?;
+        let backends =
+            backends.iter().map(|backend| own.open_subdirectory(OsStr::new(backend))).collect::<io::Result<_>>()?;
+        Ok(Self { parent, own, backends, removed: Cell::new(false), names: Arc::clone(&self.names) })
+    }
+
     /// Path under which the directory was created.
     #[must_use]
     pub fn path(&self) -> &Path {
