@@ -125,6 +125,30 @@ fn the_launcher_of_another_mpi_is_refused() {
     assert_eq!(scratch.list("disk"), [] as [&str; 0]);
 }
 
+/// As the launcher of no MPI that the program could be built with.
+const UNKNOWN: [(&[(&str, &str)], &str); 5] = [
+    (&[("FLUX_JOB_SIZE", "2"), ("FLUX_TASK_RANK", "0")], "`flux run -n 2"),
+    (&[("JSM_NAMESPACE_SIZE", "2"), ("JSM_NAMESPACE_RANK", "0")], "set by jsrun"),
+    (&[("PALS_RANKID", "1")], "`mpiexec -n N"),
+    (&[("ALPS_APP_PE", "1")], "`aprun -n N"),
+    (&[("PMIX_RANK", "1")], "a PMIx launcher started several processes"),
+];
+
+#[test]
+fn copies_under_unknown_launchers_are_refused() {
+    let scratch = Scratch::new();
+    for (variables, part) in UNKNOWN {
+        let launch = variables.iter().fold(Launch::alone(), |launch, (name, value)| launch.env(name, value));
+        let run = launch.args(SHORT).into(&scratch).run();
+        run.expect(2).says(&["MPI_COMM_WORLD has 1 rank", "measure alone", part, "Start it with"]);
+        assert_eq!(scratch.list(""), ["disk"], "{run}");
+    }
+    // In a process of one of them, one rank is what its own mpirun was asked for.
+    let all = UNKNOWN.iter().flat_map(|(variables, _)| *variables);
+    let launch = all.fold(Launch::new(1), |launch, (name, value)| launch.env(name, value));
+    launch.args(["imb", "S_Write_Indv", "--iter", "1", "--msglog", "4:4"]).into(&scratch).run().expect(0);
+}
+
 #[test]
 fn the_help_names_every_command_and_exit_code() {
     let help = Command::new(crate::support::PROGRAM).arg("--help").output().unwrap();

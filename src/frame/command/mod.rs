@@ -50,7 +50,12 @@ pub(crate) const LAST_MESSAGE_DELAY: Duration = Duration::from_secs(1);
 
 /// Ends before the start of a run, with one message for each launch.
 pub fn reject_usage(message: &str) -> Exit {
-    if prints_for_launch(Exit::Usage.code()) {
+    reject_launch(message, is_reporting())
+}
+
+/// As [`reject_usage`]; one process is the reporting one.
+fn reject_launch(message: &str, is_reporting: bool) -> Exit {
+    if prints_before_exit(is_reporting, Exit::Usage.code()) {
         print_diagnostic(message);
     }
     Exit::Usage
@@ -119,15 +124,23 @@ pub(crate) fn planned_memory_per_rank(said_bytes: Option<u64>, ranks: u64) -> an
     }
 }
 
-/// True in the one process of a launch that prints before an exit with `code`. Without MPI, and in copies of rank 0 of 1, processes
-/// cannot agree, so the launcher's numbering decides.
+/// True in the one process of a launch that prints. Without MPI, and in copies of rank 0 of 1, processes cannot agree, so the launcher's
+/// numbering decides.
+fn is_reporting() -> bool {
+    is_reporting_process(|name| std::env::var(name).ok())
+}
+
+/// True in the one process of a launch that prints before an exit with `code`.
 fn prints_for_launch(code: u8) -> bool {
-    let speaks = is_reporting_process(|name| std::env::var(name).ok());
+    prints_before_exit(is_reporting(), code)
+}
+
+fn prints_before_exit(is_reporting: bool, code: u8) -> bool {
     // The mpirun of Open MPI kills all processes as soon as one has failed, also the one that is about to print.
-    if !speaks && code != Exit::Ok.code() {
+    if !is_reporting && code != Exit::Ok.code() {
         std::thread::sleep(LAST_MESSAGE_DELAY);
     }
-    speaks
+    is_reporting
 }
 
 /// Prints a result on stdout; false if the pipe is closed (the reader's choice, not an error).

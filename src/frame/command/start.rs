@@ -1,6 +1,8 @@
 //! Common parts of the commands under mpirun: start of MPI, one configuration for all ranks, output files on rank 0, and a common end of
 //! all ranks.
 
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -13,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::progress::ProgressMonitor;
-use super::{print_diagnostic, reject_usage, stdout};
+use super::{print_diagnostic, reject_launch, reject_usage, stdout};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::fault_injection;
 use crate::frame::options::ProgressArgs;
@@ -58,7 +60,9 @@ impl From<serde_json::Error> for CommandError {
 /// # Errors
 /// MPI does not start, or fails at the end.
 pub(crate) fn run_under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, CommandError>) -> anyhow::Result<Exit> {
-    let env = |name: &str| std::env::var(name).ok();
+    // As the launcher set it: MPI_Init may change it.
+    let environment: HashMap<OsString, OsString> = std::env::vars_os().collect();
+    let env = |name: &str| environment.get(OsStr::new(name))?.to_str().map(str::to_owned);
     let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_else(|_| beff_ffi::built_with().into());
     if let Some(message) = pre_init_mismatch(&library, &short_name(&library), env) {
         return Ok(reject_usage(&message));
@@ -74,8 +78,8 @@ pub(crate) fn run_under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, 
     abort_on_panic();
     let world = universe.world();
     collective_timeout::configure(world.rank(), patience_seconds, print_diagnostic, i32::from(Exit::Failure.code()));
-    if let Some(message) = launcher_mismatch(world.size(), beff_ffi::built_with(), env) {
-        return Ok(reject_usage(&message));
+    if let Some(mismatch) = launcher_mismatch(world.size(), beff_ffi::built_with(), env) {
+        return Ok(reject_launch(&mismatch.message, mismatch.is_reporting));
     }
     match work(&universe, &world) {
         Ok(exit) => Ok(exit),
