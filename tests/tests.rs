@@ -39,6 +39,8 @@ mod evidence;
 mod faults;
 #[path = "suite/few_calls.rs"]
 mod few_calls;
+#[path = "suite/finalize.rs"]
+mod finalize;
 #[path = "suite/first_writes.rs"]
 mod first_writes;
 #[path = "suite/full_disk.rs"]

@@ -33,7 +33,7 @@
 //! 3. [`exchange`] and [`message_layout`]: the loops of b_eff and the placement of their messages; [`requests`]: the messages of two-phase
 //!    transfers.
 //! 4. [`replay`]: every function of the MPI-IO chapter under its own name, for recorded programs.
-//! 5. [`collective_timeout`]: ends ranks that a library leaves waiting.
+//! 5. [`collective_timeout`] and [`finalize`]: end ranks that a library leaves waiting.
 //! 6. [`ranks`]: replaces MPI in unit tests.
 //! 7. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), for comparison. [`alloc`] and [`page_cache`] are independent of MPI.
 
@@ -55,6 +55,7 @@ pub mod datatype;
 pub mod error;
 pub mod exchange;
 pub mod file;
+pub mod finalize;
 pub mod info;
 mod max_reduction;
 pub mod message_layout;

@@ -21,6 +21,7 @@ pub mod placement;
 pub mod terminal;
 pub mod topology;
 pub mod traffic;
+pub mod ucx;
 pub mod workers;
 
 use std::path::Path;

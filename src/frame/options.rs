@@ -224,7 +224,11 @@ Exit codes:
     2  the command line, the hints file or the launcher was rejected; nothing was measured
     3  data read was not the data written
     4  compare --fail-below: slower than the limit
-  130  interrupted; earlier measurements are kept"
+  130  interrupted; earlier measurements are kept
+
+Environment, in seconds:
+  BEFF_RAW_STRANDED_SECONDS  limit for ranks that the MPI library leaves in a collective call (60)
+  BEFF_RAW_FINALIZE_SECONDS  limit for MPI_Finalize, after everything is written (60; 10 where it often hangs)"
     };
 }
 pub(crate) use common_help;

@@ -101,6 +101,7 @@ pub struct RankContext {
     /// Open files by handle, with their names.
     pub files: HashMap<Word, String>,
     pub file_bytes: i64,
+    pub finalize_time: Duration,
     pub requests: HashMap<Word, OutstandingOperation>,
     /// Posted receives by key: the next one matches the next message of its key, in any order of completion.
     pub received: HashMap<MessageKey, u64>,
@@ -127,6 +128,7 @@ impl RankContext {
             infos: HashMap::new(),
             files: HashMap::new(),
             file_bytes: 0,
+            finalize_time: Duration::ZERO,
             requests: HashMap::new(),
             received: HashMap::new(),
             memories: Vec::new(),
@@ -261,4 +263,9 @@ pub fn name_memory(name: &str, memory: &[u8]) {
 /// Sets the result of MPI_File_get_size.
 pub fn set_file_bytes(bytes: i64) {
     with(|rank| rank.file_bytes = bytes);
+}
+
+/// Sets the time that MPI_Finalize takes.
+pub fn set_finalize_time(time: Duration) {
+    with(|rank| rank.finalize_time = time);
 }

@@ -5,11 +5,13 @@
 pub(crate) mod binding;
 mod crash_report;
 pub(crate) mod directory;
+mod finalize;
 pub(crate) mod finish;
 pub mod observer;
 pub mod progress;
 pub(crate) mod start;
 pub mod stdout;
+mod variables;
 
 use std::io::Write;
 use std::process::ExitCode;

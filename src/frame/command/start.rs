@@ -14,7 +14,9 @@ use nix::sys::resource::{getrlimit, Resource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::finalize::finalize;
 use super::progress::ProgressMonitor;
+use super::variables::Limits;
 use super::{print_diagnostic, reject_launch, reject_usage, stdout};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::fault_injection;
@@ -29,9 +31,6 @@ use crate::frame::run::{agree, availability, harness};
 use crate::frame::system::launcher::{launcher_mismatch, pre_init_mismatch};
 use crate::frame::system::storage::storage_record;
 use crate::frame::system::survey::{machine, Survey, LIBRARY_CHARS};
-
-/// Environment variable: seconds after which ranks that an MPI library leaves waiting are ended: [`collective_timeout`].
-const STRANDED_VARIABLE: &str = "BEFF_RAW_STRANDED_SECONDS";
 
 /// Error before a command has a result. `?` alone never yields [`CommandError::Collective`], which requires agreement.
 #[derive(Debug)]
@@ -67,8 +66,8 @@ pub(crate) fn run_under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, 
     if let Some(message) = pre_init_mismatch(&library, &short_name(&library), env) {
         return Ok(reject_usage(&message));
     }
-    let patience_seconds = match stranded_limit_seconds(env(STRANDED_VARIABLE).as_deref()) {
-        Ok(seconds) => seconds,
+    let limits = match Limits::of(env) {
+        Ok(limits) => limits,
         Err(error) => return Ok(reject_usage(&error.to_string())),
     };
     if let Err(error) = check_open_files(open_file_limit()) {
@@ -77,33 +76,32 @@ pub(crate) fn run_under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, 
     let universe = Universe::init().map_err(|e| anyhow!("MPI cannot be started: {e}"))?;
     abort_on_panic();
     let world = universe.world();
-    collective_timeout::configure(world.rank(), patience_seconds, print_diagnostic, i32::from(Exit::Failure.code()));
+    collective_timeout::configure(
+        world.rank(),
+        limits.stranded_seconds,
+        print_diagnostic,
+        i32::from(Exit::Failure.code()),
+    );
     if let Some(mismatch) = launcher_mismatch(world.size(), beff_ffi::built_with(), env) {
         return Ok(reject_launch(&mismatch.message, mismatch.is_reporting));
     }
-    match work(&universe, &world) {
-        Ok(exit) => Ok(exit),
-        Err(CommandError::Local(error)) => Ok(unwrap_or_abort(Err(format!("{error:#}")))),
+    let exit = match work(&universe, &world) {
+        Ok(exit) => exit,
+        Err(CommandError::Local(error)) => unwrap_or_abort(Err(format!("{error:#}"))),
         Err(CommandError::Collective(error)) => {
             // Rank 0 prints before any rank ends: some launchers kill the others, with their last output, at the first exit.
             if world.is_root() {
                 print_diagnostic(&format!("{error:#}"));
             }
-            world.barrier()?;
-            Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure })
+            if error.is::<UsageError>() {
+                Exit::Usage
+            } else {
+                Exit::Failure
+            }
         }
-    }
-}
-
-/// Time limit for ranks that a library may have left in a call; `given` is the value of the variable.
-fn stranded_limit_seconds(given: Option<&str>) -> Result<u64, UsageError> {
-    let Some(text) = given else { return Ok(collective_timeout::DEFAULT_LIMIT_SECONDS) };
-    text.parse().ok().filter(|seconds| *seconds > 0).ok_or_else(|| {
-        UsageError::new(
-            format!("{STRANDED_VARIABLE}={text} is not a number of seconds"),
-            "Give a whole number above 0, or unset the variable.",
-        )
-    })
+    };
+    finalize(universe, &world, library, limits.finalize_seconds, exit)?;
+    Ok(exit)
 }
 
 /// Minimum of open files that MPI and a run need. With fewer than 32 MPICH 4.0 and Open MPI 4.1 end or hang in MPI_Init, with a few more
@@ -367,18 +365,6 @@ pub(crate) fn broadcast_exit(world: &Comm, exit: Exit) -> Result<Exit, MpiError>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A value that is ignored would silently become the default.
-    #[test]
-    fn the_stranded_limit_is_a_number_of_seconds_or_refused() {
-        assert_eq!(stranded_limit_seconds(None).unwrap(), collective_timeout::DEFAULT_LIMIT_SECONDS);
-        assert_eq!(stranded_limit_seconds(Some("600")).unwrap(), 600);
-        for odd in ["", "0", "-1", "5s", "1e9"] {
-            let error = stranded_limit_seconds(Some(odd)).unwrap_err();
-            assert!(error.to_string().contains(STRANDED_VARIABLE), "{error}");
-            assert!(error.next_step.contains("above 0"), "{error}");
-        }
-    }
 
     #[test]
     fn a_start_that_would_hang_is_refused() {

@@ -8,5 +8,5 @@ pub mod survey;
 
 pub use beff_host::{
     affinity, backing_store, ballooning, bound_threads, caches, cpu_time, environment, host, launcher, placement,
-    terminal, topology, traffic, workers, SystemError,
+    terminal, topology, traffic, ucx, workers, SystemError,
 };
