@@ -120,7 +120,9 @@ fn run_measurement(
             CommRun::new(&comm, &plan, config, cpus, &interrupt, observer).map_err(|e| anyhow!(e))
         })?;
         let announcement = start::unwrap_or_abort(run.announce());
-        start::announce(world, &args.progress, || announcement_text(config, &announcement, world.size()));
+        start::announce_run(world, &args.progress, config.out.as_deref(), || {
+            announcement_text(config, &announcement, world.size())
+        });
         Ok(start::unwrap_or_abort(run.execute()))
     };
     measure_and_report(world, None, collector, work, |result, derived, place| {

@@ -90,7 +90,9 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
             RunState::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
         run.cut = cut.as_ref();
-        start::announce(world, &args.progress, || announce(config, world.size(), run.all_seconds));
+        start::announce_run(world, &args.progress, config.out.as_deref(), || {
+            announce(config, world.size(), run.all_seconds)
+        });
         Ok(start::unwrap_or_abort(execute(&mut run)))
     };
     let files = MeasuredFiles { run_dir: &run_dir, keep: config.keep_files };

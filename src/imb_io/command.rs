@@ -113,7 +113,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         })?;
         let announcement = start::unwrap_or_abort(run.announce());
         let rows = || announce(config, &announcement, world.size(), row_count(&plan, config));
-        start::announce(world, &args.output.progress, rows);
+        start::announce_run(world, &args.output.progress, config.out.as_deref(), rows);
         Ok(start::unwrap_or_abort(run.execute()))
     };
     let files = MeasuredFiles { run_dir: &run_dir, keep: config.keep_files };

@@ -427,7 +427,7 @@ fn run_measurement(
         };
         ResultCollector::new(ReplayResult::new(config.clone(), setup), outputs, progress)
     });
-    start::announce(world, &args.output.progress, || announcement);
+    start::announce_run(world, &args.output.progress, config.out.as_deref(), || announcement);
     let work = |observer: &mut dyn RunObserver<ReplayLine>| {
         let options = |name: &str| driver_options(config, name);
         let not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends_to_check(), options)?;

@@ -227,6 +227,12 @@ pub(crate) fn announce(world: &Comm, progress: &ProgressArgs, text: impl FnOnce(
     }
 }
 
+/// Announces a run and the files of its result: what a rank prints after a signal may be lost in the launcher.
+pub(crate) fn announce_run(world: &Comm, progress: &ProgressArgs, out: Option<&Path>, text: impl FnOnce() -> String) {
+    let results = || out.map_or_else(String::new, |prefix| format!("; results in {}.*", prefix.display()));
+    announce(world, progress, || text() + &results());
+}
+
 /// Progress reporters on rank 0, none on other ranks. They are opened before the run: one that cannot be monitored as requested is not
 /// begun. Collective.
 ///
