@@ -24,6 +24,12 @@ pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
     if let Some(error) = files.iter().find_map(|path| recording_error(path)) {
         return Err(error);
     }
+    // Tables are written for other programs and not read here. An empty one shows that the run was killed.
+    let is_empty_output =
+        |path: &&PathBuf| is_output_name(path) && path.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
+    if let Some(path) = files.iter().find(is_empty_output) {
+        return Err(empty_file_error(path));
+    }
     files.iter().find(|path| !is_result(path)).map_or(Ok(()), |path| {
         Err(UsageError::new(
             format!(
@@ -34,6 +40,11 @@ pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
             "Name the files that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.",
         ))
     })
+}
+
+/// True for names of files that a run with `--out` creates.
+fn is_output_name(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ["json", "jsonl", "csv", "sum", "imb"].map(OsStr::new).contains(&ending))
 }
 
 /// Magic number of a Darshan log, which follows its version.
@@ -78,9 +89,7 @@ pub(super) fn open(path: &Path) -> anyhow::Result<(&'static BenchmarkModule, Box
     let name = path.display();
     let next = "Name a file that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.";
     let bytes = input::read_result(path).map_err(|e| anyhow!("cannot read {name}: {e}. {next}"))?;
-    if bytes.is_empty()
-        && path.extension().is_some_and(|ending| ["json", "jsonl", "sum"].map(OsStr::new).contains(&ending))
-    {
+    if bytes.is_empty() && is_output_name(path) {
         return Err(empty_file_error(path).into());
     }
     let is_own = path.extension().is_some_and(|ending| ending == "json" || ending == "jsonl");
@@ -154,5 +163,34 @@ mod tests {
         assert!(check_names(&[table]).unwrap_err().cause.contains("neither a journal"));
         assert!(check_names(&[dir.path().join("missing.darshan")]).unwrap_err().cause.contains("neither"));
         assert!(check_names(&[dir.path().join("missing.json")]).is_ok());
+    }
+
+    /// A job killed while it wrote its results leaves files of 0 bytes.
+    #[test]
+    fn empty_outputs_are_refused_and_the_journal_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &[u8]| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let full = write("a run.json", b"{}");
+        for name in ["killed.json", "killed.csv", "killed.sum", "killed.mpiio.sum", "killed.imb", "killed.jsonl"] {
+            let path = write(name, b"");
+            let error = check_names(&[full.clone(), path.clone()]).unwrap_err();
+            assert!(error.cause.contains(&format!("{name} is empty")), "{error}");
+            assert!(error.next_step.contains("measure again"), "{error}");
+            std::fs::remove_file(path).unwrap();
+        }
+        write("killed.jsonl", b"{}\n");
+        for name in ["killed.json", "killed.csv", "killed.sum", "killed.mpiio.sum", "killed.imb"] {
+            let path = write(name, b"");
+            let [named, opened] = [
+                check_names(std::slice::from_ref(&path)).unwrap_err().to_string(),
+                open(&path).err().unwrap().to_string(),
+            ];
+            assert!(named.contains("beff-raw report ") && named.contains("killed.jsonl"), "{named}");
+            assert_eq!(named, opened);
+        }
     }
 }
