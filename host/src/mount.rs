@@ -8,12 +8,38 @@ use std::path::{Path, PathBuf};
 
 use procfs::process::{MountInfo, Process};
 
-/// The mount of an existing directory, and all mounts.
+/// The mount of an existing directory, and all mounts. The type of the mount is that of [`named_type`].
 pub fn find_mount(directory: &Path) -> Result<(MountInfo, Vec<MountInfo>), String> {
     let canonical = fs::canonicalize(directory).map_err(|error| error.to_string())?;
     let mounts = Process::myself().and_then(|process| process.mountinfo()).map_err(|error| error.to_string())?.0;
     let mount = kernel_mount(&canonical, &mounts).or_else(|| longest_prefix_mount(&canonical, &mounts)).cloned();
-    Ok((mount.ok_or("/proc/self/mountinfo lists no mount above it")?, mounts))
+    let mut mount = mount.ok_or("/proc/self/mountinfo lists no mount above it")?;
+    mount.fs_type = named_type(&mount);
+    Ok((mount, mounts))
+}
+
+/// FUSE programs whose source may be their name alone; of others it is a bucket or a label.
+const FUSE_PROGRAMS: [&str; 9] =
+    ["s3fs", "gcsfuse", "goofys", "ceph-fuse", "mergerfs", "bindfs", "sshfs", "curlftpfs", "unionfs"];
+
+/// Type of the file system. Some FUSE file systems give the kernel no subtype (`fuse.NAME`), but a source that begins with their name:
+/// `NAME#SERVER` by the convention of mount.fuse(8), `JuiceFS:VOLUME`, or the name alone.
+#[must_use]
+pub fn named_type(mount: &MountInfo) -> String {
+    let source = mount_source(mount).map(|source| source.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    };
+    let name = match source.split_once('#') {
+        Some((name, _)) => Some(name).filter(|name| is_name(name)),
+        None if source.starts_with("JuiceFS:") => Some("juicefs"),
+        None => Some(source.as_str()).filter(|name| FUSE_PROGRAMS.contains(name)),
+    };
+    match name {
+        Some(name) if mount.fs_type == "fuse" => format!("fuse.{name}"),
+        _ => mount.fs_type.clone(),
+    }
 }
 
 /// The mount reported by the kernel for the open directory: exact even where a later mount hides an earlier one.
@@ -78,6 +104,36 @@ mod tests {
         assert_eq!(fs_type("/data/run"), "lustre");
         assert_eq!(fs_type("/database"), "ext4");
         assert_eq!(fs_type("/my disk/a"), "xfs");
+    }
+
+    /// Lines of real mounts, and sources that are no names.
+    #[test]
+    fn fuse_is_named_by_its_source() {
+        for (mount, expected) in [
+            ("fuse mfs\\04310.77.0.1:9421", "fuse.mfs"),
+            ("fuse.glusterfs host1:/beff", "fuse.glusterfs"),
+            ("fuse s3fs", "fuse.s3fs"),
+            ("fuse JuiceFS:myjfs", "fuse.juicefs"),
+            ("fuse.juicefs JuiceFS:myjfs", "fuse.juicefs"),
+            ("fuse curlftpfs\\043ftp://host/", "fuse.curlftpfs"),
+            ("fuse bucket-of-mine", "fuse"),
+            ("fuse.mergerfs a:b", "fuse.mergerfs"),
+            ("fuseblk /dev/sda1", "fuseblk"),
+            ("fuse /dev/fuse", "fuse"),
+            ("fuse fuse", "fuse"),
+            ("fuse none", "fuse"),
+            ("fuse user@host:/data", "fuse"),
+            ("fuse host:/data", "fuse"),
+            ("fuse a\\040b", "fuse"),
+            ("fuse \\043x", "fuse"),
+            ("ext4 s3fs", "ext4"),
+            ("nfs4 mfs\\043x", "nfs4"),
+        ] {
+            let line =
+                format!("268 159 0:59 / /mnt rw,nosuid,nodev,relatime - {mount} rw,user_id=0,group_id=0,allow_other\n");
+            let mounts = MountInfos::from_buf_read(line.as_bytes()).unwrap().0;
+            assert_eq!(named_type(&mounts[0]), expected, "{mount}");
+        }
     }
 
     #[test]
