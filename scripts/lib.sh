@@ -18,13 +18,15 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # bounded SECONDS CMD...: runs CMD with a time limit; an interrupt ends it together with all its children.
 # `timeout` makes a process group of its own, which a Ctrl-C on the terminal would not reach: hence the trap.
 bounded() {
-    local seconds=$1 child status=0
+    local seconds=$1 child status=0 traps
     shift
+    traps=$(trap -p INT TERM HUP)
     timeout -k 15 "$seconds" "$@" <&0 &
     child=$!
     trap 'kill -TERM "$child" 2>/dev/null; wait "$child" 2>/dev/null; exit 130' INT TERM HUP
     wait "$child" || status=$?
     trap - INT TERM HUP
+    eval "$traps"
     if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then say "stopped after $seconds s: $*"; fi
     return "$status"
 }

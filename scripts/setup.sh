@@ -2,6 +2,7 @@
 # Finds what the build needs, or installs it. Prints the names of the MPIs to use, one per line (see find_mpi in lib.sh).
 #   setup.sh run     one MPI: MPICC if set, else any that is there
 #   setup.sh test    MPICH and Open MPI; MPICC alone if set
+#   setup.sh cluster the MPICH that scripts/cluster.sh uses where that of the system hangs over TCP: a wheel, under .beff
 # BEFF_SETUP=system|apt|venv forces one way; unset: what the system has, else apt (root or sudo without password), else
 # a private copy under .beff, made from Python wheels.
 set -euo pipefail
@@ -225,6 +226,10 @@ name_of() {
 
 main() {
     case $way in auto | system | apt | venv) ;; *) die "BEFF_SETUP=$way: must be system, apt or venv" ;; esac
+    if [ "$purpose" = cluster ]; then
+        wheel_install mpich "$wheel_mpich"
+        return 0
+    fi
     find_cargo
     need_compiler
     need_libclang
