@@ -14,9 +14,12 @@ use crate::support::{is_command, launcher, list, read_json, signal, skip, Launch
 const LIMIT: &str = "8s";
 
 /// What the scripts call, as this machine has it: two ranks, a shorter T.
-const COMMANDS: [(&str, &str); 3] = [
+const COMMANDS: [(&str, &str); 5] = [
     ("beff-raw", "#!/bin/sh\nfor w; do shift; [ \"$w\" != 15m ] || w=2m; set -- \"$@\" \"$w\"; done\nexec PROGRAM \"$@\" --memory-per-process 64M --space 600M\n"),
     ("mpirun", "#!/bin/sh\nours=$PATH PATH=$SYSTEM_PATH\nexec LAUNCHER -n 2 env PATH=\"$ours\" \"$@\"\n"),
+    // Launchers whose options come before the program: the numbers are those of the job, which this machine does not have.
+    ("mpiexec", "#!/bin/sh\n[ \"$1 $2 $3 $4 $5 $6\" = '-n 64 --ppn 16 --cpu-bind core' ] || exit 9\nshift 6\nexec mpirun \"$@\"\n"),
+    ("flux", "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --nodes=4 --tasks-per-node=16' ] || exit 9\nshift 3\nexec mpirun \"$@\"\n"),
     // What is known of srun 22.05: it has its options, and a signal of its own ends the ranks at once.
     (
         "srun",
@@ -118,16 +121,43 @@ fn lsf_ends_after_its_ranks() {
     ends_its_ranks("lsf.sh");
 }
 
+#[test]
+fn flux_ends_after_its_ranks() {
+    ends_its_ranks("flux.sh");
+}
+
+#[test]
+fn pals_ends_after_its_ranks() {
+    ends_its_ranks("pals.sh");
+}
+
+/// What has not been run on its batch system says so, and every script has a test above.
+#[test]
+fn scripts_say_where_they_were_run() {
+    let names = list(&script(""));
+    assert_eq!(names, ["flux.sh", "lsf.sh", "pals.sh", "pbs.sh", "slurm.sh"]);
+    for name in names {
+        let text = fs::read_to_string(script(&name)).unwrap();
+        assert_eq!(text.contains("Not run on the real system"), name != "slurm.sh", "{name}");
+    }
+}
+
 /// The ranks end themselves minutes before their job is ended, also when an edit moves one of both.
 #[test]
 fn limits_of_ranks_are_before_those_of_jobs() {
-    for (name, option) in [("pbs.sh", "walltime="), ("lsf.sh", "-W ")] {
+    for (name, option) in
+        [("pbs.sh", "walltime="), ("pals.sh", "walltime="), ("lsf.sh", "-W "), ("flux.sh", "--time-limit=")]
+    {
         let text = fs::read_to_string(script(name)).unwrap();
         let after = |mark: &str| text.split_once(mark).unwrap_or_else(|| panic!("{name}: {mark}")).1;
-        let job: Vec<u32> =
-            after(option).lines().next().unwrap().split(':').map(|part| part.parse().unwrap()).collect();
+        let limit = after(option).lines().next().unwrap();
+        // `01:30` and `01:30:00`, or `90m`.
+        let job: u32 = limit.strip_suffix('m').map_or_else(
+            || limit.split(':').take(2).fold(0, |minutes, part| minutes * 60 + part.parse::<u32>().unwrap()),
+            |minutes| minutes.parse().unwrap(),
+        );
         let ranks: u32 = after("${LIMIT:-").split('m').next().unwrap().parse().unwrap();
-        assert!(ranks + 2 <= job[0] * 60 + job[1], "{name}: {ranks} of {job:?}");
+        assert!(ranks + 2 <= job, "{name}: {ranks} of {limit}");
     }
 }
 
@@ -136,8 +166,11 @@ fn shellcheck_has_no_remark() {
     if !is_command("shellcheck") {
         return skip("shellcheck is not installed");
     }
-    let jobs = script("");
-    let names = list(&jobs).into_iter().map(|name| jobs.join(name));
-    let done = Command::new("shellcheck").args(names).output().unwrap();
+    let jobs = list(&script("")).into_iter().map(|name| format!("docs/jobs/{name}"));
+    let clusters = ["cluster.sh", "cluster/suite.sh"].map(|name| format!("scripts/{name}"));
+    // With the files that these source.
+    let mut command = Command::new("shellcheck");
+    command.args(["-x", "-a", "-S", "warning"]).args(jobs.chain(clusters));
+    let done = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
 }
