@@ -8,8 +8,9 @@
 //!
 //! # Four routes
 //!
-//! Alignment is that of statx(2) (STATX_DIOALIGN, and STATX_DIO_READ_ALIGN where supported), or a block where the kernel may fall
-//! back to the page cache (see `statx`); a successful open with O_DIRECT proves nothing.
+//! Alignment is that of statx(2) (STATX_DIOALIGN, and STATX_DIO_READ_ALIGN where supported), else that of a trial
+//! ([`crate::DirectTrial`]), or a block where the kernel may fall back to the page cache (see `statx`); a successful open with O_DIRECT
+//! proves nothing.
 //!
 //! 1. **Aligned**: every offset, length and address is a multiple of the sector. Transferred directly between buffer and file.
 //! 2. **With edges**: not aligned, but the rank's bytes are contiguous and share no sector with other ranks. See `edges`. First
@@ -30,18 +31,22 @@ use crate::directory::FilePath;
 use crate::edges::{edge_error, BatchSpan, EdgeSectors, MAX_SECTOR_BYTES};
 use crate::error::FailureCause;
 use crate::route::{direct_route, has_whole_blocks, FileRoute};
-use crate::statx::{direct_align, DirectAlign, BLOCK_MAPPED};
+use crate::statx::{usable_align, DirectAlign};
 use crate::{
-    AccessKind, AccessPattern, BackendError, Collective, Direct, Direction, DriverOptions, OpenMode, OpenRequest,
-    Result, TransferBuffer, TransferStrategy,
+    AccessKind, AccessPattern, BackendError, Collective, Direct, DirectTrial, Direction, DriverOptions, OpenMode,
+    OpenRequest, Result, TransferBuffer, TransferStrategy,
 };
 
 /// Alignment that [`crate::TransferBuffer`] guarantees for windows at aligned stream positions.
 const BUFFER_ALIGN_BYTES: u64 = 4096;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Of the strategy of transfers with O_DIRECT that may use the page cache after all.
+pub(crate) const UNPROVEN: &str = ", accepted, bypass of the page cache unproven";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TransferPolicy {
     pub(crate) direct: Direct,
+    pub(crate) trial: Option<DirectTrial>,
     /// RWF_DONTCACHE on buffered transfers.
     pub(crate) dont_cache: bool,
     pub(crate) collective: Collective,
@@ -49,7 +54,12 @@ pub(crate) struct TransferPolicy {
 
 impl From<&DriverOptions> for TransferPolicy {
     fn from(options: &DriverOptions) -> Self {
-        Self { direct: options.direct, dont_cache: options.dont_cache, collective: options.collective }
+        Self {
+            direct: options.direct,
+            trial: options.direct_trial.clone(),
+            dont_cache: options.dont_cache,
+            collective: options.collective,
+        }
     }
 }
 
@@ -125,7 +135,7 @@ impl FdPair {
         };
         let direct = match policy.direct {
             Direct::Off => DirectFd::Disabled,
-            Direct::Auto | Direct::Required => open_direct(&buffered, path, mode, policy.direct),
+            Direct::Auto | Direct::Required => open_direct(&buffered, path, mode, &policy),
         };
         let edges = EdgeSectors::new().map_err(|e| BackendError::from_io("mmap (edge sectors)", path, None, &e))?;
         Ok(Self { path: path.into(), buffered, direct, policy, edges, is_new: mode == OpenMode::CreateNew })
@@ -312,11 +322,19 @@ impl FdPair {
             }
             _ => false,
         };
-        let base = route.strategy(call, kind, direction, if in_blocks { "blocks" } else { "sectors" });
+        let mut base = route.strategy(call, kind, direction, if in_blocks { "blocks" } else { "sectors" });
+        if route.is_direct() && self.is_bypass_unproven() {
+            base.strategy.push_str(UNPROVEN);
+        }
         if !self.drops_pages(route) {
             return base;
         }
         TransferStrategy { strategy: format!("{}, pages dropped when done (RWF_DONTCACHE)", base.strategy), ..base }
+    }
+
+    /// True if direct transfers of this file may use the page cache after all.
+    pub(crate) fn is_bypass_unproven(&self) -> bool {
+        matches!(&self.direct, DirectFd::Open { align, .. } if !align.is_proven)
     }
 
     pub(crate) fn direct_file(&self) -> Option<&File> {
@@ -389,36 +407,16 @@ fn open_flags(mode: OpenMode) -> OFlag {
     }
 }
 
-/// Opens the second descriptor if the file system reports an alignment that the buffer satisfies.
-fn open_direct(buffered: &File, path: &FilePath, mode: OpenMode, wanted: Direct) -> DirectFd {
-    let align = match direct_align(buffered) {
-        Ok(Some(align)) => align,
-        Ok(None) => {
-            return DirectFd::Unavailable(missing_alignment_reason(path.open(open_flags(mode) | OFlag::O_DIRECT)))
-        }
-        Err(e) => return DirectFd::Unavailable(format!("statx for the alignment of direct I/O failed: {e}")),
+/// Opens the second descriptor if there is an alignment that the buffer satisfies.
+fn open_direct(buffered: &File, path: &FilePath, mode: OpenMode, policy: &TransferPolicy) -> DirectFd {
+    let is_written = mode != OpenMode::ReadOnly;
+    let align = match usable_align(buffered, policy.direct, is_written, policy.trial.as_ref(), BUFFER_ALIGN_BYTES) {
+        Ok(align) => align,
+        Err(reason) => return DirectFd::Unavailable(reason),
     };
-    if !BUFFER_ALIGN_BYTES.is_multiple_of(align.memory_bytes) {
-        return DirectFd::Unavailable(format!(
-            "the file system requires memory aligned to {} bytes, the buffers are aligned to {BUFFER_ALIGN_BYTES}",
-            align.memory_bytes
-        ));
-    }
-    if align.new_blocks_cached && wanted == Direct::Required && mode != OpenMode::ReadOnly {
-        return DirectFd::Unavailable(BLOCK_MAPPED.into());
-    }
     match path.open(open_flags(mode) | OFlag::O_DIRECT) {
         Ok(file) => DirectFd::Open { file, align },
         Err(e) => DirectFd::Unavailable(format!("the open with O_DIRECT failed: {e}")),
-    }
-}
-
-/// A file system without alignment is not used directly. Accepting O_DIRECT proves nothing: tmpfs and btrfs may use the page cache.
-fn missing_alignment_reason(opened: std::io::Result<File>) -> String {
-    let source = "statx STATX_DIOALIGN, Linux 6.1";
-    match opened {
-        Ok(_) => format!("the file system accepts O_DIRECT but gives no alignment ({source}), which proves nothing"),
-        Err(e) => format!("the file system gives no alignment for direct I/O ({source}) and refuses O_DIRECT: {e}"),
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::statx::direct_align;
 use crate::testing::{pattern, scratch};
 use crate::RankPartition;
 
@@ -85,7 +86,7 @@ fn policy_decides_and_names_the_reason() {
             assert_eq!(open(Direct::Auto).route(&even, Direction::Read), Ok(FileRoute::Direct { align_bytes }));
         }
         None => {
-            assert!(reason.contains("gives no alignment"), "{reason}");
+            assert!(reason.contains("reports no alignment"), "{reason}");
             assert_eq!(open(Direct::Required).route(&even, Direction::Read), Err(reason));
         }
     }
@@ -94,6 +95,32 @@ fn policy_decides_and_names_the_reason() {
         .unwrap_err();
     assert_eq!(error.cause, FailureCause::Unsupported);
     assert!(error.text.contains("--direct auto"), "{error}");
+}
+
+#[test]
+fn an_unproven_bypass_is_named_and_not_called_direct() {
+    let dir = scratch();
+    let options = |is_proven, direct| DriverOptions {
+        direct,
+        direct_trial: Some(DirectTrial {
+            overrides_statx: true,
+            align: Ok(crate::TrialAlign { offset_bytes: 4096, memory_bytes: 4096, is_proven }),
+        }),
+        ..DriverOptions::default()
+    };
+    for (name, is_proven) in [("a", true), ("b", false)] {
+        let options = options(is_proven, Direct::Required);
+        let files = FdPair::open_alone(&dir.path().join(name), OpenMode::CreateNew, &options).unwrap();
+        if files.direct_file().is_none() {
+            return println!("SKIPPED: no direct I/O here");
+        }
+        let route = files.route(&pattern(8192, 1, 4), Direction::Write).unwrap();
+        assert_eq!(route, FileRoute::Direct { align_bytes: 4096 });
+        let used = files.in_force("pwrite", AccessKind::Independent, Direction::Write, &route);
+        assert_eq!(used.strategy.contains("bypass of the page cache unproven"), !is_proven, "{used:?}");
+        assert_eq!(options.proven_direct(used.direct), is_proven.then_some(true));
+        assert_eq!(options.proven_direct(Some(false)), Some(false));
+    }
 }
 
 #[test]
@@ -139,7 +166,7 @@ fn unequal_parts_odd_periods_and_nothing() {
 fn no_alignment_means_no_direct() {
     let null = std::path::Path::new("/dev/null");
     let refused = FdPair::open_alone(null, OpenMode::Update, Direct::Required).unwrap();
-    assert!(refused.route(&pattern(4096, 1, 1), Direction::Write).unwrap_err().contains("gives no alignment"));
+    assert!(refused.route(&pattern(4096, 1, 1), Direction::Write).unwrap_err().contains("reports no alignment"));
     let auto = FdPair::open_alone(null, OpenMode::Update, Direct::Auto).unwrap();
     let route = auto.route(&pattern(4096, 1, 1), Direction::Write).unwrap();
     let prepared = route.strategy("pwrite", AccessKind::Collective, Direction::Write, "sectors");

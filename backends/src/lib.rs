@@ -103,7 +103,8 @@ pub use interface::{
 };
 pub use latency::Latency;
 pub use options::{
-    CalibratedDepth, Collective, Direct, DriverOptions, ExchangeMethod, Preallocate, DEFAULT_DOMAIN_BYTES,
+    CalibratedDepth, Collective, Direct, DirectTrial, DriverOptions, ExchangeMethod, Preallocate, TrialAlign,
+    DEFAULT_DOMAIN_BYTES,
 };
 pub use pattern::{
     AccessKind, AccessPattern, Batch, CallAddressing, CallForm, CallStyle, Direction, ElementUnit, RankPartition,

@@ -1,5 +1,7 @@
 //! Settings of the drivers, fixed for a run.
 
+use std::sync::Arc;
+
 use crate::Direction;
 
 /// Whether transfers must bypass the page cache.
@@ -73,11 +75,33 @@ pub struct CalibratedDepth {
     pub operation_bytes: Option<u64>,
 }
 
+/// Alignment that a trial with O_DIRECT on a file of the run found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrialAlign {
+    /// File offsets and lengths must be multiples of this many bytes.
+    pub offset_bytes: u64,
+    /// Addresses in memory must be multiples of this many bytes.
+    pub memory_bytes: u64,
+    /// The transfers of the trial bypassed the page cache; false: they were accepted, and nothing more is known.
+    pub is_proven: bool,
+}
+
+/// Result of a trial of direct I/O in the directory of the files. The same on all ranks, so that all choose the same route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectTrial {
+    /// The user requested the alignment: it counts instead of that of statx(2), and unproven transfers are accepted as direct.
+    pub overrides_statx: bool,
+    /// The alignment, or why no transfer is direct.
+    pub align: Result<TrialAlign, Arc<str>>,
+}
+
 /// Settings of the drivers, fixed for a run.
 #[derive(Clone, Debug)]
 pub struct DriverOptions {
     /// Direct-I/O policy (posix, uring).
     pub direct: Direct,
+    /// Trial of direct I/O; None: only statx(2) counts (posix, uring).
+    pub direct_trial: Option<DirectTrial>,
     /// Maximum number of operations in flight (uring), unless `calibrated` applies.
     pub queue_depth: u32,
     /// Depths by direction and chunk size, in ascending order of chunk size; empty: `queue_depth` for all.
@@ -101,6 +125,15 @@ pub struct DriverOptions {
     pub unique_open: bool,
 }
 
+impl DriverOptions {
+    /// Whether transfers bypass the page cache: None instead of true if a trial did not prove that those with O_DIRECT do.
+    #[must_use]
+    pub fn proven_direct(&self, direct: Option<bool>) -> Option<bool> {
+        let is_unproven = matches!(&self.direct_trial, Some(DirectTrial { align: Ok(align), .. }) if !align.is_proven);
+        direct.filter(|is_direct| !(*is_direct && is_unproven))
+    }
+}
+
 /// Default of [`DriverOptions::domain_bytes`].
 pub const DEFAULT_DOMAIN_BYTES: u64 = 4 << 20;
 
@@ -108,6 +141,7 @@ impl Default for DriverOptions {
     fn default() -> Self {
         Self {
             direct: Direct::Off,
+            direct_trial: None,
             queue_depth: 32,
             calibrated: Vec::new(),
             dont_cache: false,

@@ -98,6 +98,43 @@ pub fn mincore_resident_bytes(file: impl AsFd, offset_bytes: u64, len_bytes: u64
     Ok(resident_pages * page)
 }
 
+/// Pages of a file in the page tables of this process. The kernel drops them only for a transfer that bypasses the page cache: advice and
+/// the clean-up of a buffered substitute for a direct transfer leave mapped pages.
+#[derive(Debug)]
+pub struct MappedPages {
+    address: *mut libc::c_void,
+    len: usize,
+}
+
+impl MappedPages {
+    /// Maps and loads the pages that contain the `len_bytes` bytes at `offset_bytes`, which must be inside the file. They are never
+    /// accessed through the mapping.
+    ///
+    /// # Errors
+    /// The error of mmap(2), e.g. ENODEV if a file system cannot map.
+    pub fn load(file: impl AsFd, offset_bytes: u64, len_bytes: u64) -> io::Result<Self> {
+        let too_large = |_| io::Error::from(io::ErrorKind::InvalidInput);
+        let begin = offset_bytes - offset_bytes % page_bytes();
+        let len = usize::try_from(offset_bytes - begin + len_bytes).map_err(too_large)?;
+        let offset = libc::off_t::try_from(begin).map_err(too_large)?;
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        // SAFETY: a new mapping at an address of the kernel's choice, which is never read, so the file may shrink.
+        let address =
+            unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_READ, flags, file.as_fd().as_raw_fd(), offset) };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { address, len })
+    }
+}
+
+impl Drop for MappedPages {
+    fn drop(&mut self) {
+        // SAFETY: the whole mapping, unmapped once; no reference into it exists.
+        unsafe { libc::munmap(self.address, self.len) };
+    }
+}
+
 /// One mapping: `at` is a multiple of the page size, `bytes` at most [`MAX_MAP_BYTES`].
 fn count_resident_pages(file: &impl AsFd, at: u64, bytes: u64, page: u64, states: &mut Vec<u8>) -> io::Result<u64> {
     let too_large = |_| io::Error::from(io::ErrorKind::InvalidInput);
@@ -156,6 +193,18 @@ mod tests {
         file.rewind().unwrap();
         file.read_to_end(&mut Vec::new()).unwrap();
         assert_eq!(mincore_resident_bytes(&file, 0, 6 * page).unwrap(), 6 * page);
+    }
+
+    #[test]
+    fn advice_leaves_pages_that_are_mapped() {
+        let page = page_bytes();
+        let file = file_with_cached_pages(4);
+        let mapped = MappedPages::load(&file, page + 1, 1).unwrap();
+        // SAFETY: advice on an open descriptor.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        assert_eq!(mincore_resident_bytes(&file, page, page).unwrap(), page);
+        drop(mapped);
+        assert!(MappedPages::load(File::open("/").unwrap(), 0, 1).is_err());
     }
 
     #[test]

@@ -74,7 +74,8 @@ pub fn backing_store(fs_type: &str) -> BackingStore {
 }
 
 /// A process serves the data, with or without a block device below.
-fn is_fuse(fs_type: &str) -> bool {
+#[must_use]
+pub fn is_fuse(fs_type: &str) -> bool {
     fs_type == "fuse" || fs_type == "fuseblk" || fs_type.starts_with("fuse.") || fs_type.starts_with("fuseblk.")
 }
 

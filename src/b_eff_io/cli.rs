@@ -13,8 +13,8 @@ use super::settings::{self, SettingOverride};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES,
-    HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS,
+    HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 
 /// Options of `io`.
@@ -129,6 +129,9 @@ pub struct RunArgs {
     /// pattern is measured and reported with every policy; reads from memory are marked
     #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = HEADING_ACCESS)]
     pub cache: CachePolicy,
+    /// Alignment of direct transfers.
+    #[command(flatten)]
+    pub alignment: DirectAlignArgs,
     /// Preallocate before direct first writes (posix, uring); the time is part of the measured time and reported separately. Without it
     /// each write extends the file, which the kernel serialises. Buffered writes are not preallocated: their blocks are allocated at
     /// write-back. If the file system rejects fallocate, this is reported for each pattern (auto), or the pattern is not run (native). auto

@@ -1,5 +1,7 @@
 //! `beff-raw [io]`: measures b_eff_io.
 
+use std::path::Path;
+
 use anyhow::anyhow;
 use beff_ffi::{Comm, Universe};
 
@@ -42,20 +44,14 @@ pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
 
 fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> Result<Exit, CommandError> {
     let survey = bind_and_survey(world, config.bind)?;
-    let storage = start::survey_storage(world, &config.path)?;
+    let mut storage = start::survey_storage(world, &config.path)?;
     let journal = args.run.continued.as_deref();
     let cut = start::broadcast_from_root(world, "journal", || {
-        journal.map(|path| continuation::load(path, config)).transpose()
+        journal.map(|path| continuation::load(path, config, world.size())).transpose()
     })?;
-    let plan = start::collective_step(world, "plan", || {
-        let Some((path, cut)) = journal.zip(cut.as_ref()) else {
-            return build_plan(config, survey.memory_per_rank_bytes, &survey, &storage, world.size());
-        };
-        let Manifest { machine, storage, period_bytes, .. } = &cut.manifest;
-        let plan = build_plan(config, machine.memory_per_rank_bytes, &survey, &storage, world.size())?;
-        let planned = partition_records(&plan);
-        continuation::check_plan(path, (&cut.partitions, *period_bytes), (&planned, plan.period_bytes))?;
-        Ok(plan)
+    let plan = start::collective_step(world, "plan", || match journal.zip(cut.as_ref()) {
+        None => build_plan(config, survey.memory_per_rank_bytes, &survey, &storage, world.size()),
+        Some((path, cut)) => build_plan_of(path, cut, config, &survey, world.size()),
     })?;
     let MeasurementSetup { costs, interrupt, machine } =
         start::prepare_measurement(universe, world, &survey, config.latency)?;
@@ -69,8 +65,10 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let title = || format!("b_eff_io on {} ranks", world.size());
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
-    let (run_dir, outputs) =
+    let (mut run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
+    let direct = (config.direct, config.dio_align_bytes);
+    directory::try_direct_io(world, &mut run_dir, &mut storage, &config.backends, direct)?;
     let cut = cut.map(|cut| cut.with_directory(&run_dir));
     let collector = machine.map(|machine| {
         let manifest = Manifest {
@@ -84,8 +82,8 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         ResultCollector::new(result, outputs, progress).with_evaluator(super::values::repetition_needs)
     });
     let work = |observer: &mut dyn RunObserver<JournalLine>| {
-        let not_run =
-            start::skip_unavailable_backends(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
+        let options = |name: &str| driver_options(config, &run_dir, name);
+        let not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends, options)?;
         let mut run = start::collective_step(world, "memory", || {
             RunState::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
@@ -107,6 +105,21 @@ fn announce(config: &Config, ranks: u64, seconds: f64) -> String {
         (config.backends.join(", "), format_seconds(seconds.ceil()), remaining::end_time(seconds));
     let ranks = count(ranks, "rank");
     format!("b_eff_io on {ranks}, {backends}: about {time} of measurement, until about {end}")
+}
+
+/// The plan of a run that is continued: with its memory and its free space.
+fn build_plan_of(
+    path: &Path,
+    cut: &RunResult,
+    config: &Config,
+    survey: &Survey,
+    ranks: u64,
+) -> anyhow::Result<RunPlan> {
+    let Manifest { machine, storage, period_bytes, .. } = &cut.manifest;
+    let plan = build_plan(config, machine.memory_per_rank_bytes, survey, storage, ranks)?;
+    let planned = partition_records(&plan);
+    continuation::check_plan(path, (&cut.partitions, *period_bytes), (&planned, plan.period_bytes))?;
+    Ok(plan)
 }
 
 fn build_plan(

@@ -249,6 +249,9 @@ pub struct Config {
     pub verify: Verify,
     /// Direct I/O of the backends that support it.
     pub direct: DirectPolicy,
+    /// Alignment of offsets and lengths of direct transfers (--dio-align); None: that of the file system, or of a trial.
+    #[serde(default)]
+    pub dio_align_bytes: Option<u64>,
     /// Maximum number of operations in flight (uring); None: by calibration for each chunk size (`queue_calibrations`).
     #[serde(default)]
     pub queue_depth: Option<u32>,

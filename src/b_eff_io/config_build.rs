@@ -14,8 +14,8 @@ use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::settings::EffectiveSettings;
 use crate::frame::benchmark::default_options;
 use crate::frame::checks::{
-    backend_names, backends, check_direct, check_option_effect, check_out, check_run_dir, join, no_effect,
-    BackendCapabilities,
+    backend_names, backends, check_dio_align, check_direct, check_option_effect, check_out, check_run_dir, join,
+    no_effect, BackendCapabilities,
 };
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::error::UsageError;
@@ -119,6 +119,7 @@ fn build(
         termination: measure.termination,
         verify: run.verify,
         direct: way.direct,
+        dio_align_bytes: run.alignment.dio_align,
         queue_depth: way.depth,
         cache: run.cache,
         collective: way.collective,
@@ -197,6 +198,7 @@ fn check_options_have_effect(
     known: &[BackendCapabilities<'_>],
 ) -> Result<(), UsageError> {
     check_direct(way.direct, chosen, known)?;
+    check_dio_align(run.alignment.dio_align, way.direct, chosen, known)?;
     check_option_effect(run.hints.is_some(), "--hints", chosen, known, |backend| backend.mpi)?;
     check_option_effect(!run.hint.is_empty(), "--hint", chosen, known, |backend| backend.mpi)?;
     check_option_effect(set.unique_open, "--set unique-open", chosen, known, |backend| backend.mpi)?;

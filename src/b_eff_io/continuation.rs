@@ -22,7 +22,7 @@ fn refused(path: &Path, cause: &str, next_step: &str) -> UsageError {
 ///
 /// # Errors
 /// The file is no journal of such a run.
-pub(super) fn load(path: &Path, config: &Config) -> Result<RunResult, UsageError> {
+pub(super) fn load(path: &Path, config: &Config, ranks: u64) -> Result<RunResult, UsageError> {
     let name_journal = "Name the journal (PREFIX.jsonl) of a run that was killed or interrupted.";
     let bytes = input::read_result(path).map_err(|e| refused(path, &e.to_string(), name_journal))?;
     let result: RunResult = read_journal(&bytes).map_err(|e| refused(path, &e.to_string(), name_journal))?;
@@ -33,6 +33,10 @@ pub(super) fn load(path: &Path, config: &Config) -> Result<RunResult, UsageError
             let next_step = "Remove the cause of the error, and start the run anew.";
             return Err(refused(path, "the run ended by an error, which may have affected earlier units", next_step));
         }
+    }
+    if result.manifest.machine.ranks != ranks {
+        let cause = format!("the number of ranks was {}, and is {ranks} now", result.manifest.machine.ranks);
+        return Err(refused(path, &cause, "Start as many ranks."));
     }
     let differences = differing_fields(&result.config, config);
     if differences.is_empty() {
@@ -65,7 +69,6 @@ pub(super) fn check_machine(path: &Path, then: &MachineRecord, now: &MachineReco
         ("source revision", then.git_revision.clone(), now.git_revision.clone()),
         ("version", then.program_version.clone(), now.program_version.clone()),
         ("MPI library", then.mpi_library.clone(), now.mpi_library.clone()),
-        ("number of ranks", then.ranks.to_string(), now.ranks.to_string()),
         ("hosts", hosts(then), hosts(now)),
     ];
     let differs = facts.iter().find(|(_, then, now)| then != now);

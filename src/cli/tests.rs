@@ -96,6 +96,7 @@ fn defaults() {
     };
     assert_eq!(format!("{:?}", args.transfer), format!("{way:?}"));
     let run = RunArgs {
+        alignment: crate::frame::options::DirectAlignArgs::default(),
         hint: Vec::new(),
         run_dir: None,
         keep_files: false,

@@ -14,8 +14,9 @@ use crate::frame::benchmark::{keep_arguments, parse_options, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
-use crate::frame::records::StorageRecord;
-use crate::frame::run::harness;
+use crate::frame::records::{DirectAlignBasis, StorageRecord};
+use crate::frame::report::machine::direct_alignment_text;
+use crate::frame::run::{direct_trial, harness};
 use crate::frame::system::storage::{self, storage_record};
 use crate::frame::system::survey::{io_layer, LIBRARY_CHARS};
 use crate::frame::system::{environment, host, memory};
@@ -59,8 +60,15 @@ pub struct InfoArgs {
 /// # Errors
 /// A path that does not exist, facts that are unavailable.
 pub fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
-    let storage = storage_record(&args.path)
+    let mut storage = storage_record(&args.path)
         .map_err(|e| UsageError::new(e.to_string(), "Name an existing directory with --path."))?;
+    if storage.direct_align_basis.is_none() {
+        let name = format!(".beff-raw-info-{}-direct", std::process::id());
+        // A directory that cannot be opened is reported by each backend.
+        if let Ok(directory) = DirectoryHandle::open(&args.path) {
+            direct_trial::determine_alignment(&directory.file(name.as_ref()), &mut storage, None);
+        }
+    }
     let mut text = String::new();
     build(&mut text)?;
     machine(&mut text)?;
@@ -109,15 +117,15 @@ fn storage_lines(text: &mut String, s: &StorageRecord) -> anyhow::Result<()> {
         writeln!(text, "  device       {device}")?;
     }
     writeln!(text, "  free         {} of {}", format_size(s.free_bytes), format_size(s.total_bytes))?;
-    match (s.direct_offset_align_bytes, s.direct_memory_align_bytes) {
-        (Some(offset), Some(memory)) => {
-            writeln!(text, "  direct I/O   offsets and lengths in multiples of {offset} bytes, memory of {memory}")?;
-        }
-        _ => writeln!(
-            text,
-            "  direct I/O   this file system does not report its alignment (statx STATX_DIOALIGN): --direct required \
-             will not run here; choose a --path on ext4 or xfs"
-        )?,
+    writeln!(text, "  direct I/O   {}", direct_alignment_text(s))?;
+    if !s.direct_align_basis.is_some_and(DirectAlignBasis::is_proven) {
+        let next = match s.direct_offset_align_bytes {
+            Some(bytes) => format!("--direct required will not run here, unless with --dio-align {bytes}"),
+            None => {
+                "--direct required will not run here; choose a --path on another file system, e.g. ext4 or xfs".into()
+            }
+        };
+        writeln!(text, "               {next}")?;
     }
     if storage::is_in_memory(&s.fs_type) {
         writeln!(text, "  warning      these files are in memory: choose a --path on a disk to measure storage")?;

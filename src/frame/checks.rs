@@ -82,6 +82,25 @@ pub(crate) fn check_direct(
     ))
 }
 
+/// Refuses `--dio-align` if no transfer can be direct.
+pub(crate) fn check_dio_align(
+    given: Option<u64>,
+    direct: DirectPolicy,
+    chosen: &[BackendCapabilities<'_>],
+    known: &[BackendCapabilities<'_>],
+) -> Result<(), UsageError> {
+    check_option_effect(given.is_some(), "--dio-align", chosen, known, |backend| backend.direct)?;
+    let may_be_direct =
+        |backend: &BackendCapabilities<'_>| backend.direct && direct.of(backend.name) != DirectPolicy::Off;
+    if given.is_none() || chosen.iter().any(may_be_direct) {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        "--dio-align has no effect: no transfer is direct with these --backend and --direct",
+        "Omit it, or add --direct auto.",
+    ))
+}
+
 /// Refuses an option that no backend uses, instead of ignoring it.
 pub(crate) fn check_option_effect(
     given: bool,

@@ -29,6 +29,13 @@ impl DirectPolicy {
             (policy, _) => policy,
         }
     }
+
+    /// The first of these backends whose transfers may be direct.
+    #[must_use]
+    pub fn first_direct(self, of: &[String]) -> Option<&str> {
+        let may_be = |name: &&String| self.of(name) != Self::Off && backends::supports(name, |row| row.can_direct);
+        of.iter().find(may_be).map(String::as_str)
+    }
 }
 
 /// Treatment of the page cache, so that reads measure the storage.

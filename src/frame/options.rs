@@ -7,6 +7,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy};
+use crate::frame::run::direct_trial::MAX_OPTION_BYTES;
 use crate::frame::system::host::host_name;
 use crate::frame::units;
 
@@ -77,6 +78,15 @@ impl BindArgs {
     pub fn policy(&self, default: BindPolicy) -> BindPolicy {
         self.bind.unwrap_or(default)
     }
+}
+
+/// Option of the alignment of direct I/O.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct DirectAlignArgs {
+    /// Alignment of offsets and lengths of direct transfers, a power of two up to 4K, instead of that of the file system; a trial checks that it is accepted. --direct required then accepts transfers whose bypass of
+    /// the page cache cannot be proven (overlay, FUSE) [default: reported by statx, else the smallest accepted in a trial]
+    #[arg(long, value_name = "SIZE", value_parser = parse_align, help_heading = HEADING_ACCESS)]
+    pub dio_align: Option<u64>,
 }
 
 words! { ProgressMode:
@@ -177,6 +187,13 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     units::parse_size(text).map_err(|error| error.to_string())
 }
 
+pub(crate) fn parse_align(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        bytes if bytes.is_power_of_two() && bytes <= MAX_OPTION_BYTES => Ok(bytes),
+        bytes => Err(format!("{bytes} bytes is not a power of two from 1 to {MAX_OPTION_BYTES}")),
+    }
+}
+
 pub(crate) fn parse_seconds(text: &str) -> Result<f64, String> {
     units::parse_seconds(text).map_err(|error| error.to_string())
 }
@@ -236,6 +253,14 @@ pub(crate) use common_help;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn alignments_are_powers_of_two() {
+        assert_eq!(["1", "512", "4K"].map(parse_align), [Ok(1), Ok(512), Ok(4096)]);
+        for word in ["0", "3", "1000", "8K", "-512", "x"] {
+            assert!(parse_align(word).is_err(), "{word}");
+        }
+    }
 
     #[test]
     fn repetitions_and_percentages_are_parsed() {

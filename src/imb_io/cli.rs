@@ -9,8 +9,8 @@ use clap::Args;
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy, RepetitionPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS,
-    HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS,
+    HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 use crate::imb_io::config::{InitialFileState, IterationBuffers, Multi};
 use crate::imb_io::plan::{IterationPolicy, ModeChoice};
@@ -117,6 +117,9 @@ pub struct ImbAccessArgs {
     /// where the alignment allows it, reported for each row; off: always through the cache
     #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = HEADING_ACCESS)]
     pub direct: DirectPolicy,
+    /// Alignment of direct transfers.
+    #[command(flatten)]
+    pub alignment: DirectAlignArgs,
     /// Maximum operations in flight, 1 to 4096 (uring) [default: 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = HEADING_ACCESS)]
     pub depth: Option<u32>,

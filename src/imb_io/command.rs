@@ -77,7 +77,7 @@ fn make_plan(config: &ImbConfig, ranks: u64) -> Result<ImbPlan, UsageError> {
 
 fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs) -> Result<Exit, CommandError> {
     let survey = bind_and_survey(world, config.bind)?;
-    let storage = start::survey_storage(world, &config.path)?;
+    let mut storage = start::survey_storage(world, &config.path)?;
     let plan = start::collective_step(world, "plan", || {
         let plan = make_plan(config, world.size())?;
         check_memory(&plan, config, &survey)?;
@@ -88,8 +88,10 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
     let title = || format!("IMB-IO on {} ranks", world.size());
     let progress = start::open_progress(world, &args.output.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
-    let (run_dir, outputs) =
+    let (mut run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
+    let direct = (config.direct, config.dio_align_bytes);
+    directory::try_direct_io(world, &mut run_dir, &mut storage, &config.backends, direct)?;
 
     let collector = machine.map(|machine| {
         let setup = ImbSetup {
@@ -106,8 +108,8 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         ResultCollector::new(ImbResult::new(config.clone(), setup), outputs, progress)
     });
     let work = |observer: &mut dyn RunObserver<ImbLine>| {
-        let not_run =
-            start::skip_unavailable_backends(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
+        let options = |name: &str| driver_options(config, &run_dir, name);
+        let not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends, options)?;
         let mut run = start::collective_step(world, "memory", || {
             RowRunner::new(world, &plan, config, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
@@ -280,6 +282,8 @@ mod tests {
                 free_bytes,
                 direct_offset_align_bytes: None,
                 direct_memory_align_bytes: None,
+                direct_align_basis: None,
+                direct_trial: None,
             };
             check_space(&make_plan(&config, 2).unwrap(), &config, &storage, 2)
         };

@@ -87,6 +87,9 @@ pub struct ImbConfig {
     pub cache: CachePolicy,
     /// Direct I/O of the backends that support it.
     pub direct: DirectPolicy,
+    /// Alignment of offsets and lengths of direct transfers (--dio-align); None: that of the file system, or of a trial.
+    #[serde(default)]
+    pub dio_align_bytes: Option<u64>,
     /// Maximum number of operations in flight (uring).
     pub queue_depth: u32,
     /// Binding of ranks that may run on several CPUs.

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::frame::checks::{
-    backend_names, backends, check_direct, check_option_effect, check_out, check_run_dir, join, BackendCapabilities,
+    backend_names, backends, check_dio_align, check_direct, check_option_effect, check_out, check_run_dir, join,
+    BackendCapabilities,
 };
 use crate::frame::config::{BindPolicy, RepetitionPolicy};
 use crate::frame::error::UsageError;
@@ -67,6 +68,7 @@ impl ImbArgs {
             unique_open: access.unique_open,
             cache: access.cache,
             direct: access.direct,
+            dio_align_bytes: access.alignment.dio_align,
             queue_depth: access.depth.unwrap_or(DEFAULT_DEPTH),
             bind: access.ranks.policy(BindPolicy::Auto),
             seed: access.seed,
@@ -140,6 +142,7 @@ fn check_access(
     known: &[BackendCapabilities<'_>],
 ) -> Result<(), UsageError> {
     check_direct(access.direct, chosen, known)?;
+    check_dio_align(access.alignment.dio_align, access.direct, chosen, known)?;
     let needs_mpi = [
         (!access.hint.is_empty(), "--hint"),
         (access.hints.is_some(), "--hints"),

@@ -109,7 +109,7 @@ pub struct RowRecord {
     /// The calls of t_pure; None: a blocking benchmark, or not measured.
     #[serde(default)]
     pub blocking_strategy: Option<String>,
-    /// True if the page cache was bypassed, None if unknown to the backend.
+    /// True if the page cache was bypassed; None if unknown: to the backend, or because a trial could not prove it (`direct_align_basis`).
     pub direct: Option<bool>,
     /// Of the requested hints, those that the library lists after preparation; empty: none requested, or no such backend.
     pub hints_granted: Vec<(String, String)>,

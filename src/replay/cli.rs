@@ -8,8 +8,8 @@ use clap::{ArgAction, Args};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS,
-    HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS,
+    HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 use crate::replay::config::{Detail, Pace, WhatIf};
 
@@ -71,6 +71,9 @@ pub struct ReplayAccessArgs {
     /// alignment allows it; off: always through the cache
     #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = HEADING_ACCESS)]
     pub direct: DirectPolicy,
+    /// Alignment of direct transfers.
+    #[command(flatten)]
+    pub alignment: DirectAlignArgs,
     /// Page cache before a repetition, after the initial files have been written. drop: drop their pages; keep: keep them, reads may be
     /// served from memory
     #[arg(long, value_name = "POLICY", default_value = "drop", help_heading = HEADING_ACCESS,

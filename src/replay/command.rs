@@ -401,15 +401,16 @@ fn run_measurement(
     config: &ReplayConfig,
     args: &ReplayArgs,
 ) -> Result<Exit, CommandError> {
-    let RunPreparation { survey, profile, storage, active, calls, facts, cold_bytes, data_bytes, space_bytes } =
+    let RunPreparation { survey, profile, mut storage, active, calls, facts, cold_bytes, data_bytes, space_bytes } =
         prepare_run(world, config)?;
     let omissions = calls.sums.omissions_by_backend(config);
     let MeasurementSetup { costs, interrupt, machine } = start::prepare_measurement(universe, world, &survey, false)?;
-    let title = || format!("replay on {} ranks", world.size());
-    let progress = start::open_progress(world, &args.output.progress, title)?;
+    let progress = start::open_progress(world, &args.output.progress, || format!("replay on {} ranks", world.size()))?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
-    let (run_dir, outputs) =
+    let (mut run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
+    let direct = (config.direct, config.dio_align_bytes);
+    directory::try_direct_io(world, &mut run_dir, &mut storage, &config.backends, direct)?;
     let announcement = announcement(config, &facts, calls.change.as_ref(), &omissions);
     let (span, fs_type) = (Duration::try_from_secs_f64(facts.span_seconds), storage.fs_type.clone());
     let collector = machine.map(|machine| {
@@ -429,7 +430,7 @@ fn run_measurement(
     });
     start::announce_run(world, &args.output.progress, config.out.as_deref(), || announcement);
     let work = |observer: &mut dyn RunObserver<ReplayLine>| {
-        let options = |name: &str| driver_options(config, name);
+        let options = |name: &str| driver_options(config, &run_dir, name);
         let not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends_to_check(), options)?;
         let ending = match active.as_ref().zip(calls.variants(profile.calls_path(config))) {
             Some((comm, (unchanged, changed))) => {

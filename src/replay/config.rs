@@ -136,6 +136,9 @@ pub struct ReplayConfig {
     pub cache: CachePolicy,
     /// Direct I/O of the backends that support it.
     pub direct: DirectPolicy,
+    /// Alignment of offsets and lengths of direct transfers (--dio-align); None: that of the file system, or of a trial.
+    #[serde(default)]
+    pub dio_align_bytes: Option<u64>,
     /// Hints for all files; they override the recorded ones.
     #[serde(default)]
     pub hints: Vec<(String, String)>,

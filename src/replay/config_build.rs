@@ -1,7 +1,8 @@
 //! Configuration of `beff-raw replay` from the command line.
 
 use crate::frame::checks::{
-    backend_names, backends, check_direct, check_option_effect, check_out, check_run_dir, BackendCapabilities,
+    backend_names, backends, check_dio_align, check_direct, check_option_effect, check_out, check_run_dir,
+    BackendCapabilities,
 };
 use crate::frame::config::BindPolicy;
 use crate::frame::error::UsageError;
@@ -32,6 +33,7 @@ impl ReplayArgs {
             ));
         }
         check_direct(access.direct, &chosen, known)?;
+        check_dio_align(access.alignment.dio_align, access.direct, &chosen, known)?;
         check_option_effect(!access.hint.is_empty(), "--hint", &chosen, known, |backend| backend.mpi)?;
         check_change(measure.what_if.as_ref(), &chosen, known)?;
         let repeat = measure.repeat.unwrap_or(if measure.what_if.is_some() { WHAT_IF_REPEAT } else { REPEAT });
@@ -76,6 +78,7 @@ impl ReplayArgs {
             cache: access.cache,
             hints: access.hint.clone(),
             direct: access.direct,
+            dio_align_bytes: access.alignment.dio_align,
             verify: access.verify,
             detail,
             // The launcher determines the placement: a replay with better placement than the recording would be faster for another reason

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{document, items, launcher, list, number, skip, Launch, Scratch, SHORT};
+use crate::support::{document, items, launcher, list, number, proves_direct, skip, Launch, Scratch, SHORT};
 
 /// True if the file system of the scratch directories tells the alignment of direct I/O.
 fn direct_here(result: &Value) -> bool {
-    let align = &result["manifest"]["storage"]["direct_offset_align_bytes"];
-    if align.is_null() {
+    let proven = proves_direct(result);
+    if !proven {
         skip("the file system of the target directory tells no alignment of direct I/O (STATX_DIOALIGN)");
     }
-    !align.is_null()
+    proven
 }
 
 fn is_odd(p: &Value) -> bool {

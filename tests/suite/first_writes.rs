@@ -5,7 +5,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{document, items, journal, number, signal, skip, slow_storage, Launch, Run, Scratch, SHORT};
+use crate::support::{
+    document, items, journal, number, proves_direct, signal, skip, slow_storage, Launch, Run, Scratch, SHORT,
+};
 
 /// Long enough for a trial; patterns end by their space.
 const LONG: [&str; 4] = ["-T", "480s", "--memory-per-process", "64M"];
@@ -28,7 +30,7 @@ fn run(rule: &str, time: &[&str], args: &[&str]) -> Option<(Run, Value)> {
     assert!(items(&result["patterns"]).iter().all(|p| number(&p["verification"]["words_wrong"]) == 0), "{run}");
     assert_eq!(journal(&scratch, "first_write_trial").len(), items(&result["first_write_trials"]).len());
     assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
-    if result["manifest"]["storage"]["direct_offset_align_bytes"].is_null() {
+    if !proves_direct(&result) {
         skip("the file system of the target directory tells no alignment of direct I/O (STATX_DIOALIGN)");
         return None;
     }

@@ -9,7 +9,7 @@ use crate::support::{document, items, number, skip, Launch, Scratch};
 const BY_SPACE: [&str; 8] = ["-T", "20s", "--memory-per-process", "64M", "--types", "2", "--space", "100M"];
 
 fn does_direct(result: &Value) -> bool {
-    let does = !result["manifest"]["storage"]["direct_offset_align_bytes"].is_null();
+    let does = result["manifest"]["storage"]["direct_align_basis"] == "statx";
     if !does {
         skip("the file system of the target directory tells no alignment of direct I/O (STATX_DIOALIGN)");
     }

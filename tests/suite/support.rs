@@ -369,6 +369,12 @@ pub fn items(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("not an array: {value}"))
 }
 
+/// True if transfers of this run with O_DIRECT are known to bypass the page cache.
+pub fn proves_direct(result: &Value) -> bool {
+    let basis = &result["manifest"]["storage"]["direct_align_basis"];
+    ["statx", "trial-proven", "option-proven"].iter().any(|proven| basis == proven)
+}
+
 /// A whole number.
 #[track_caller]
 pub fn number(value: &Value) -> u64 {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::patient;
-use crate::support::{document, is_command, items, list, number, signal, skip, Launch, Scratch, SHORT};
+use crate::support::{document, is_command, items, list, number, proves_direct, signal, skip, Launch, Scratch, SHORT};
 
 const TWO_PHASE: [&str; 4] = ["--backend", "posix,uring", "--collective", "two-phase"];
 
@@ -25,7 +25,7 @@ fn checked(ranks: u64, args: &[&str]) -> Option<Value> {
         assert_eq!(p["allocations_in_clock"], 0, "{p}");
         assert_eq!(number(&p["verification"]["words_wrong"]), 0, "{p}");
     }
-    if result["manifest"]["storage"]["direct_offset_align_bytes"].is_null() {
+    if !proves_direct(&result) {
         skip("the file system of the target directory tells no alignment of direct I/O (STATX_DIOALIGN)");
         return None;
     }
@@ -84,7 +84,7 @@ fn what_is_said_of_registered_memory_is_counted() {
         }
         assert!(number(&submissions["workers"]) > 0 || submissions["worker_cpu_seconds"] == 0.0, "{p}");
     }
-    let direct = !result["manifest"]["storage"]["direct_offset_align_bytes"].is_null();
+    let direct = proves_direct(&result);
     assert!(!direct || straight > 0, "whole sectors of segments went straight");
 }
 
@@ -116,7 +116,7 @@ fn a_buffer_that_cannot_be_locked_is_reported_and_used() {
         assert_eq!(number(&p["verification"]["words_wrong"]), 0, "{p}");
     }
     assert!(straight > 0, "whole sectors went straight");
-    let direct = !result["manifest"]["storage"]["direct_offset_align_bytes"].is_null();
+    let direct = proves_direct(&result);
     assert!(!direct || by_domains > 0, "what is not whole sectors went by domains");
 }
 
@@ -286,7 +286,7 @@ fn domain_and_message_buffers_are_allocated_before_the_first_file() {
         let run = launch.args(SHORT).args(fixed).args(["--types", "0,1,4", "--space", "200M"]).into(&scratch).run();
         run.expect(0);
         let result = document(&scratch);
-        if result["manifest"]["storage"]["direct_offset_align_bytes"].is_null() {
+        if !proves_direct(&result) {
             skip("the file system of the target directory tells no alignment of direct I/O (STATX_DIOALIGN)");
             return;
         }

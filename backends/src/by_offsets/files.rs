@@ -14,8 +14,8 @@ use super::transfer_engine::{DirectDescriptor, FileDescriptors};
 use crate::direct::close_file;
 use crate::directory::FilePath;
 use crate::retry::retry_interrupted;
-use crate::statx::{direct_align, BLOCK_MAPPED};
-use crate::Direct;
+use crate::statx::usable_align;
+use crate::{Direct, DirectTrial};
 
 /// Alignment of the memory of programs.
 const MEMORY_ALIGN_BYTES: u64 = 4096;
@@ -66,6 +66,7 @@ pub(super) struct FileTable {
     unknown_path: FilePath,
     communicators: FileCommunicators,
     direct: Direct,
+    direct_trial: Option<DirectTrial>,
 }
 
 /// Arguments of MPI_File_open.
@@ -92,8 +93,12 @@ pub(super) fn check_amode(amode: Amode) -> StepResult<()> {
 }
 
 impl FileTable {
-    pub(super) fn new(paths: Vec<FilePath>, communicators: FileCommunicators, direct: Direct) -> Self {
-        Self { open: Vec::new(), paths, unknown_path: FilePath::unbacked(""), communicators, direct }
+    pub(super) fn new(
+        paths: Vec<FilePath>,
+        communicators: FileCommunicators,
+        (direct, direct_trial): (Direct, Option<DirectTrial>),
+    ) -> Self {
+        Self { open: Vec::new(), paths, unknown_path: FilePath::unbacked(""), communicators, direct, direct_trial }
     }
 
     /// Allocates entries for files 0 .. `files` - 1.
@@ -173,22 +178,11 @@ impl FileTable {
         if self.direct == Direct::Off {
             return (None, None);
         }
-        let align = match direct_align(buffered) {
-            Ok(Some(align)) => align,
-            Ok(None) => {
-                return (
-                    None,
-                    Some("the file system reports no alignment for direct I/O (statx STATX_DIOALIGN)".into()),
-                )
-            }
-            Err(error) => return (None, Some(format!("statx for the alignment of direct I/O failed: {error}"))),
+        let (is_written, trial) = (!amode.has("rdonly"), self.direct_trial.as_ref());
+        let align = match usable_align(buffered, self.direct, is_written, trial, MEMORY_ALIGN_BYTES) {
+            Ok(align) => align,
+            Err(reason) => return (None, Some(reason)),
         };
-        if !MEMORY_ALIGN_BYTES.is_multiple_of(align.memory_bytes) {
-            return (None, Some(format!("the file system requires memory aligned to {} bytes", align.memory_bytes)));
-        }
-        if align.new_blocks_cached && self.direct == Direct::Required && !amode.has("rdonly") {
-            return (None, Some(BLOCK_MAPPED.into()));
-        }
         match path.open(flags(amode) | OFlag::O_DIRECT) {
             Ok(file) => {
                 let read_align_bytes = align.direction_bytes(crate::Direction::Read);

@@ -76,7 +76,7 @@ fn begin<M: TransferEngine + 'static>(
     // Collective operations come first: no rank may return before them.
     let meetings = FileCommunicators::new(world, &tables.comms)?;
     let memory = allocate_areas(source, landing_bytes)?;
-    let files = FileTable::new(tables.paths.clone(), meetings, options.direct);
+    let files = FileTable::new(tables.paths.clone(), meetings, (options.direct, options.direct_trial.clone()));
     Ok(Box::new(OffsetProgram::new(Storage { engine: mover(&options)?, files }, memory, &tables)?))
 }
 

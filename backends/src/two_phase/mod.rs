@@ -36,7 +36,7 @@ mod shared_memory;
 
 use beff_ffi::{Comm, MpiError};
 
-use crate::direct::{DomainPath, FdPair};
+use crate::direct::{DomainPath, FdPair, UNPROVEN};
 use crate::edges::MAX_SECTOR_BYTES;
 use crate::error::FailureCause;
 use crate::{
@@ -249,6 +249,8 @@ impl TwoPhase {
         self.resources = Some(memory);
         let strategy = if self.options.dont_cache && !domains.is_direct {
             format!("{description}, RWF_DONTCACHE")
+        } else if domains.is_direct && files.is_bypass_unproven() {
+            format!("{description}{UNPROVEN}")
         } else {
             description
         };

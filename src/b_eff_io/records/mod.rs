@@ -197,7 +197,7 @@ pub struct PatternRecord {
     /// io_uring submission statistics; None: the backend has none, or nothing was run.
     #[serde(default)]
     pub submissions: Option<SubmissionRecord>,
-    /// True if the page cache was bypassed; None if the backend cannot determine it.
+    /// True if the page cache was bypassed; None if unknown: to the backend, or because a trial could not prove it (`direct_align_basis`).
     pub direct: Option<bool>,
     /// Hints requested for this pattern, by key and value.
     pub hints_requested: Vec<(String, String)>,

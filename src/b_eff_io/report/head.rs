@@ -3,6 +3,7 @@
 use crate::b_eff_io::config::Config;
 use crate::b_eff_io::records::{CorruptionRecord, PatternRecord, RunResult};
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
+use crate::frame::backends;
 use crate::frame::records::AccessMethod;
 use crate::frame::report::machine;
 use crate::frame::report::model::{labelled_texts, CorruptionReport, ReportHead};
@@ -86,8 +87,11 @@ fn storage_share(result: &RunResult, run: &[&PatternRecord]) -> String {
 fn direct_label(run: &[&PatternRecord]) -> String {
     let direct = run.iter().filter(|r| r.direct == Some(true)).count();
     let known = run.iter().filter(|r| r.direct.is_some()).count();
+    let may_be_direct = |r: &&&PatternRecord| backends::supports(&r.backend, |row| row.can_direct);
+    let unproven = run.iter().filter(may_be_direct).filter(|r| r.direct.is_none()).count();
     match (run.len(), known, direct) {
         (0, ..) => "nothing run".to_owned(),
+        (all, ..) if unproven > 0 => format!("{unproven} of {all} with O_DIRECT, bypass unproven"),
         (_, 0, _) => "page cache up to MPI".to_owned(),
         (all, _, direct) if direct == all => "direct I/O".to_owned(),
         (_, _, 0) => "through the page cache".to_owned(),

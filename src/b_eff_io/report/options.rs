@@ -12,7 +12,7 @@ use crate::frame::report::text::{count, join_settings, list};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 35] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 36] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -27,6 +27,7 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 35] = [
     ("inject", definition("injected fault")),
     ("backends", set_up("backend")),
     ("direct", set_up("direct I/O")),
+    ("dio_align_bytes", set_up("direct I/O align")),
     ("queue_depth", set_up("queue depth")),
     ("collective", set_up("collective")),
     ("aggregators", set_up("aggregators")),
@@ -86,6 +87,7 @@ pub(super) fn non_default(config: &Config) -> Option<String> {
         (config.types != PatternType::ALL).then(|| format!("types {} only", list(&types))),
         option(config.buffers == BufferPolicy::Reused, "--buffers reused (REUSED BUFFERS)"),
         direct,
+        config.dio_align_bytes.map(|bytes| format!("--dio-align {bytes}")),
         (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache))),
         collective,
         config.aggregators.map(|n| format!("--aggregators {n}")),

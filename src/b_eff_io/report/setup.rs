@@ -23,7 +23,6 @@ pub(super) fn section(result: &RunResult) -> ReportSection {
     let own = [
         ("time of partitions", (!partitions.is_empty()).then(|| partitions.join(", "))),
         ("data", Some(data)),
-        ("alignment", Some(alignment(result))),
         ("queue", queue_depth(result)),
     ];
     let trials = result.first_write_trials.iter().map(|trial| ("first writes", Some(first_write_trial(trial))));
@@ -45,16 +44,6 @@ fn sample_note(result: &RunResult) -> String {
     let [share, past] = [(bytes, of_bytes), (past_cache_bytes, bytes)].map(|(a, b)| percent(a as f64 / b as f64));
     format!("; after each pattern a sample of its bytes in the file was compared: {share} of them, {past} of the sample from outside the \
              page cache")
-}
-
-fn alignment(result: &RunResult) -> String {
-    let storage = &result.manifest.storage;
-    match (storage.direct_offset_align_bytes, storage.direct_memory_align_bytes) {
-        (Some(offset), Some(memory)) => {
-            format!("offsets and lengths in multiples of {offset} bytes, memory of {memory}")
-        }
-        _ => "not reported by the file system".to_owned(),
-    }
 }
 
 /// Queue depth by calibration; None if not applicable.

@@ -4,11 +4,13 @@ use beff_backends::{Collective, DriverOptions, ExchangeMethod, Preallocate, DEFA
 
 use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, PreallocatePolicy};
 use crate::frame::config::CachePolicy;
+use crate::frame::run::run_dir::RunDir;
 
-/// Options for the driver of this name.
+/// Options for the driver of this name, for files in the run directory.
 #[must_use]
-pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
+pub fn driver_options(config: &Config, run_dir: &RunDir, backend: &str) -> DriverOptions {
     DriverOptions {
+        direct_trial: run_dir.direct_trial(),
         direct: config.direct.of(backend).into(),
         queue_depth: config.queue_depth.unwrap_or(DriverOptions::default().queue_depth),
         calibrated: Vec::new(),

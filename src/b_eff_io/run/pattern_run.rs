@@ -233,7 +233,7 @@ fn record(
         sample: None,
         strategy: in_force.strategy,
         submissions: m.submissions,
-        direct: in_force.direct,
+        direct: run.backends[open.backend].options.proven_direct(in_force.direct),
         hints_granted: Vec::new(),
         hints_requested: p.hints,
         storage_read_bytes: m.io.map(|io| io.read_bytes),

@@ -111,9 +111,9 @@ pub struct RunState<'a> {
 }
 
 /// State of a backend before its first pattern; its driver is a substitute if it is `not_run`.
-fn backend_state(config: &Config, row: &DriverRow, not_run: &[SkippedBackend]) -> BackendState {
+fn backend_state(config: &Config, run_dir: &RunDir, row: &DriverRow, not_run: &[SkippedBackend]) -> BackendState {
     let why_not = availability::skip_reason(not_run, row.name);
-    let options = driver_options(config, row.name);
+    let options = driver_options(config, run_dir, row.name);
     BackendState {
         name: row.name.to_owned(),
         driver: match why_not {
@@ -155,7 +155,7 @@ impl<'a> RunState<'a> {
             )
         })?;
         let rows = config.backends.iter().filter_map(|name| driver(name));
-        let backends = rows.map(|row| backend_state(config, row, not_run)).collect();
+        let backends = rows.map(|row| backend_state(config, run_dir, row, not_run)).collect();
         let recorder = LoopRecorder::new(config.latency, observer.byte_counter());
         Ok(Self {
             world,

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use beff_backends::{DirectTrial, TrialAlign};
 use beff_ffi::{Comm, MpiError};
 
 use super::crash_report;
-use super::start::CommandError;
+use super::start::{self, CommandError};
+use crate::frame::config::DirectPolicy;
 use crate::frame::error::UsageError;
-use crate::frame::records::{kinds, RunOutcome, Warning};
+use crate::frame::records::{kinds, DirectAlignBasis, RunOutcome, StorageRecord, Warning};
 use crate::frame::report::Outputs;
+use crate::frame::run::direct_trial;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::words::clause;
 
@@ -37,6 +40,46 @@ pub(crate) fn create_run_directory(
             Err(CommandError::Collective(UsageError::new(message, "Nothing was measured.").into()))
         }
     }
+}
+
+/// Tries direct I/O on a file of the run on rank 0, where a backend may be direct and the file system does not report the alignment, or
+/// `option_bytes` replaces it. Collective.
+///
+/// # Errors
+/// MPI errors.
+pub(crate) fn try_direct_io(
+    world: &Comm,
+    run_dir: &mut RunDir,
+    storage: &mut StorageRecord,
+    backends: &[String],
+    (policy, option_bytes): (DirectPolicy, Option<u64>),
+) -> Result<(), CommandError> {
+    let Some(backend) =
+        policy.first_direct(backends).filter(|_| option_bytes.is_some() || storage.direct_align_basis.is_none())
+    else {
+        return Ok(());
+    };
+    *storage = start::broadcast_from_root(world, "direct I/O", || {
+        let mut tried = storage.clone();
+        let path = run_dir.file(&Path::new(backend).join("direct-trial.dat"));
+        direct_trial::determine_alignment(&path, &mut tried, option_bytes);
+        Ok(tried)
+    })?;
+    if let Some(trial) = driver_trial(storage, option_bytes.is_some()) {
+        run_dir.set_direct_trial(trial);
+    }
+    Ok(())
+}
+
+/// The result of a trial for the drivers.
+fn driver_trial(storage: &StorageRecord, overrides_statx: bool) -> Option<DirectTrial> {
+    let found = storage.direct_trial.as_deref()?;
+    let is_proven = storage.direct_align_basis.is_some_and(DirectAlignBasis::is_proven);
+    let align = match (storage.direct_offset_align_bytes, storage.direct_memory_align_bytes) {
+        (Some(offset_bytes), Some(memory_bytes)) => Ok(TrialAlign { offset_bytes, memory_bytes, is_proven }),
+        _ => Err(found.into()),
+    };
+    Some(DirectTrial { overrides_statx, align })
 }
 
 fn agree_on_name(world: &Comm, name: Option<&str>) -> Result<String, MpiError> {

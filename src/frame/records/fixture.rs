@@ -1,7 +1,8 @@
 //! Example machine for the tests of all benchmarks.
 
 use super::{
-    BindState, Binding, HostBinding, HostRecord, InterferenceRecord, MachineRecord, RankBinding, StorageRecord,
+    BindState, Binding, DirectAlignBasis, HostBinding, HostRecord, InterferenceRecord, MachineRecord, RankBinding,
+    StorageRecord,
 };
 use crate::frame::config::BindPolicy;
 
@@ -93,5 +94,7 @@ pub(crate) fn storage() -> StorageRecord {
         free_bytes: 50 << 30,
         direct_offset_align_bytes: Some(512),
         direct_memory_align_bytes: Some(512),
+        direct_align_basis: Some(DirectAlignBasis::Statx),
+        direct_trial: None,
     }
 }

@@ -53,6 +53,32 @@ impl MemoryBallooning {
     }
 }
 
+/// Basis of the alignment of direct I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DirectAlignBasis {
+    /// Reported by the file system (statx STATX_DIOALIGN).
+    Statx,
+    /// The smallest alignment accepted in a trial, which proved that transfers bypass the page cache.
+    TrialProven,
+    /// The smallest alignment accepted in a trial; a bypass of the page cache is unproven.
+    TrialUnproven,
+    /// Given by `--dio-align`; a trial proved the bypass.
+    OptionProven,
+    /// Given by `--dio-align`, and accepted in a trial; a bypass of the page cache is unproven.
+    OptionUnproven,
+    /// A trial found that no transfer is direct.
+    NotDirect,
+}
+
+impl DirectAlignBasis {
+    /// False if transfers with O_DIRECT may use the page cache.
+    #[must_use]
+    pub fn is_proven(self) -> bool {
+        matches!(self, Self::Statx | Self::TrialProven | Self::OptionProven)
+    }
+}
+
 /// The file system under --path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageRecord {
@@ -72,10 +98,16 @@ pub struct StorageRecord {
     pub total_bytes: u64,
     /// Space available to this user at the start.
     pub free_bytes: u64,
-    /// Offset alignment of direct I/O (statx); None if the file system does not report it.
+    /// Alignment of offsets and lengths of direct I/O; None if unknown or not direct.
     pub direct_offset_align_bytes: Option<u64>,
-    /// Memory alignment of direct I/O (statx).
+    /// Memory alignment of direct I/O.
     pub direct_memory_align_bytes: Option<u64>,
+    /// Basis of the alignment; None: not reported by the file system, and not tried because no backend needs it, or not recorded.
+    #[serde(default)]
+    pub direct_align_basis: Option<DirectAlignBasis>,
+    /// What the trial of direct I/O found; None: no trial.
+    #[serde(default)]
+    pub direct_trial: Option<String>,
 }
 
 /// Hardware and software, sufficient to repeat a run; common to all benchmarks.

@@ -22,7 +22,7 @@ pub use binding::{BindState, Binding, BoundProcess, HostBinding, RankBinding};
 pub use cache_cold::CacheColdRecord;
 pub use huge_pages::HugePagesRecord;
 pub use interference::InterferenceRecord;
-pub use machine::{HostRecord, MachineRecord, MemoryBallooning, StorageRecord};
+pub use machine::{DirectAlignBasis, HostRecord, MachineRecord, MemoryBallooning, StorageRecord};
 pub use placement::Placement;
 pub use probe::{ProbeRecord, ProbeTime};
 pub(crate) use record::{run_record, Accumulate};

@@ -1,7 +1,7 @@
 //! Text about the machine: in short for the head of a report, in full for its set-up.
 
 use crate::frame::config::DirectPolicy;
-use crate::frame::records::{HostRecord, MachineRecord, RunOutcome, StorageRecord};
+use crate::frame::records::{DirectAlignBasis, HostRecord, MachineRecord, RunOutcome, StorageRecord};
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::memory_of_hosts;
 
@@ -74,7 +74,27 @@ pub(crate) fn duration_text(outcome: RunOutcome, real_seconds: f64) -> String {
 pub(crate) fn file_system_setup(storage: &StorageRecord) -> Vec<LabelledText> {
     let StorageRecord { fs_type, source, mount_point, mount_options, device, .. } = storage;
     let place = format!("{fs_type} on {source}, mounted at {mount_point} ({mount_options})");
-    labelled_texts([("file system", Some(place)), ("device", device.clone())])
+    let alignment = ("alignment", Some(direct_alignment_text(storage)));
+    labelled_texts([("file system", Some(place)), ("device", device.clone()), alignment])
+}
+
+/// Alignment of direct I/O, and what it is based on.
+pub(crate) fn direct_alignment_text(storage: &StorageRecord) -> String {
+    let basis = match storage.direct_align_basis {
+        // Older results have only alignments of statx.
+        Some(DirectAlignBasis::Statx) | None => "reported by statx",
+        Some(DirectAlignBasis::TrialProven | DirectAlignBasis::TrialUnproven) => "by trial",
+        Some(DirectAlignBasis::OptionProven | DirectAlignBasis::OptionUnproven) => "by --dio-align",
+        Some(DirectAlignBasis::NotDirect) => "not possible",
+    };
+    let found = storage.direct_trial.as_ref().map_or_else(String::new, |text| format!(": {text}"));
+    match (storage.direct_offset_align_bytes, storage.direct_memory_align_bytes) {
+        (Some(offset), Some(memory)) => {
+            format!("offsets and lengths in multiples of {offset} bytes, memory of {memory}, {basis}{found}")
+        }
+        _ if found.is_empty() => "alignment not reported by the file system (statx)".to_owned(),
+        _ => format!("{basis}{found}"),
+    }
 }
 
 pub(crate) fn machine_setup(machine: &MachineRecord) -> Vec<LabelledText> {

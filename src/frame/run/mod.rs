@@ -6,6 +6,7 @@ pub mod availability;
 pub mod binding;
 pub mod cache_cold;
 pub mod clock;
+pub mod direct_trial;
 pub mod effective_access;
 pub mod error_agreement;
 pub mod evidence;

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use beff_backends::{DirectoryHandle, FilePath};
+use beff_backends::{DirectTrial, DirectoryHandle, FilePath};
 use beff_ffi::{Comm, MpiError};
 
 use crate::frame::fault_injection;
@@ -29,6 +29,8 @@ pub struct RunDir {
     own: DirectoryHandle,
     backends: Vec<DirectoryHandle>,
     removed: Cell<bool>,
+    /// Trial of direct I/O on its files; None: not needed.
+    direct_trial: Option<DirectTrial>,
     /// Patterns of the file names that this rank has used, shared by all clones. Names of other ranks differ in numbers only.
     names: Arc<Mutex<BTreeSet<Vec<u8>>>>,
 }
@@ -105,7 +107,25 @@ impl RunDir {
         let own = parent.open_subdirectory(name)?;
         let backends =
             backends.iter().map(|backend| own.open_subdirectory(OsStr::new(backend))).collect::<io::Result<_>>()?;
-        Ok(Self { parent, own, backends, removed: Cell::new(false), names: Arc::clone(&self.names) })
+        Ok(Self {
+            parent,
+            own,
+            backends,
+            removed: Cell::new(false),
+            names: Arc::clone(&self.names),
+            direct_trial: None,
+        })
+    }
+
+    /// Result of a trial of direct I/O on its files.
+    #[must_use]
+    pub fn direct_trial(&self) -> Option<DirectTrial> {
+        self.direct_trial.clone()
+    }
+
+    /// Sets the result of the trial, the same on all ranks.
+    pub fn set_direct_trial(&mut self, trial: DirectTrial) {
+        self.direct_trial = Some(trial);
     }
 
     /// Path under which the directory was created.
@@ -197,8 +217,14 @@ fn create_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir,
     };
     let held = DirectoryHandle::open(parent).map_err(refused)?;
     let own = held.create_subdirectory(OsStr::new(name)).map_err(refused)?;
-    let mut run_dir =
-        RunDir { parent: held, own, backends: Vec::new(), removed: Cell::new(false), names: Arc::default() };
+    let mut run_dir = RunDir {
+        parent: held,
+        own,
+        backends: Vec::new(),
+        removed: Cell::new(false),
+        direct_trial: None,
+        names: Arc::default(),
+    };
     for backend in backends {
         match run_dir.own.create_subdirectory(OsStr::new(backend)) {
             Ok(directory) => run_dir.backends.push(directory),
@@ -225,7 +251,7 @@ fn open_tree(parent: &Path, name: &str, backends: &[String]) -> io::Result<RunDi
         .map_err(|e| io::Error::other(format!("a directory of this name exists, but not that of rank 0 ({e})")))?;
     let backends =
         backends.iter().map(|backend| own.open_subdirectory(OsStr::new(backend))).collect::<io::Result<_>>()?;
-    Ok(RunDir { parent, own, backends, removed: Cell::new(false), names: Arc::default() })
+    Ok(RunDir { parent, own, backends, removed: Cell::new(false), direct_trial: None, names: Arc::default() })
 }
 
 #[cfg(test)]

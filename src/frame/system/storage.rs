@@ -16,7 +16,7 @@ use beff_host::mount::{find_mount, mount_point, mount_source};
 
 use super::backing_store::{backing_store, BackingStore};
 use super::SystemError;
-use crate::frame::records::StorageRecord;
+use crate::frame::records::{DirectAlignBasis, StorageRecord};
 
 /// True if files of this file-system type are in memory.
 #[must_use]
@@ -53,6 +53,8 @@ pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
         free_bytes: block_bytes(&space, space.blocks_available()),
         direct_offset_align_bytes: align.map(|(offset, _)| offset),
         direct_memory_align_bytes: align.map(|(_, memory)| memory),
+        direct_align_basis: align.map(|_| DirectAlignBasis::Statx),
+        direct_trial: None,
         fs_type: mount.fs_type,
     })
 }

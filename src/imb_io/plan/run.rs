@@ -127,6 +127,7 @@ mod tests {
             unique_open: false,
             cache: CachePolicy::Drop,
             direct: DirectPolicy::ByBackend,
+            dio_align_bytes: None,
             queue_depth: 32,
             bind: BindPolicy::Auto,
             seed: 1,

@@ -18,7 +18,7 @@ use crate::imb_io::values::{ImbDerived, RowValue};
 
 use super::blocks::mode_name;
 
-const FIELDS: [(&str, ConfigFieldRole); 24] = [
+const FIELDS: [(&str, ConfigFieldRole); 25] = [
     ("benchmarks", definition("benchmarks")),
     ("sizes", ConfigFieldRole::Ignored),
     ("iterations", definition("iterations")),
@@ -31,6 +31,7 @@ const FIELDS: [(&str, ConfigFieldRole); 24] = [
     ("inject", definition("injected fault")),
     ("backends", set_up("backend")),
     ("direct", set_up("direct I/O")),
+    ("dio_align_bytes", set_up("direct I/O align")),
     ("queue_depth", set_up("queue depth")),
     // Covered by the hints themselves, and by the numbers of ranks.
     ("hints", ConfigFieldRole::Ignored),

@@ -156,6 +156,7 @@ fn through_spy(
     let log = CallLog::default();
     let posix = (driver("posix").unwrap().create)(&DriverOptions::default());
     let backend = ConfiguredBackend {
+        options: DriverOptions::default(),
         name: "posix".into(),
         driver: Box::new(Spy { driver: posix, log: log.clone(), fault, direct }),
         moves_data: true,

@@ -1,6 +1,6 @@
 //! Job of a row with one backend, for this rank.
 
-use beff_backends::{BackendError, Driver};
+use beff_backends::{BackendError, Driver, DriverOptions};
 use beff_ffi::MpiError;
 
 use super::outcome::RowAbort;
@@ -12,6 +12,7 @@ use crate::imb_io::plan::{IterationRule, PlannedRow};
 pub(super) struct ConfiguredBackend {
     pub(super) name: String,
     pub(super) driver: Box<dyn Driver>,
+    pub(super) options: DriverOptions,
     /// True if files have contents; false for null.
     pub(super) moves_data: bool,
     /// True if its files are MPI files, with collective calls, shared pointers and hints.

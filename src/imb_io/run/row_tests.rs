@@ -194,6 +194,7 @@ fn with_bench<T: Send>(
         let is_mpi = name == "Open_Close" || name.starts_with('C');
         let (posix, moves_data) = ("posix".to_owned(), true);
         let backend = ConfiguredBackend {
+            options: beff_backends::DriverOptions::default(),
             name: posix.clone(),
             driver: driver(true),
             moves_data,

@@ -72,7 +72,7 @@ impl<'a> RowRunner<'a> {
         let transfer_buffer = TransferBuffer::new(windows_bytes, 0)
             .map_err(|e| format!("rank {}: {windows_bytes} bytes for data: {e}", world.rank()))?;
         let laps = plan.rows.iter().map(|row| plan.max_iterations(row)).max().unwrap_or(1).min(MAX_ITERATION_TIMES);
-        let backends = config.backends.iter().filter_map(|name| make_backend(config, name, not_run)).collect();
+        let backends = config.backends.iter().filter_map(|name| make_backend(config, run_dir, name, not_run)).collect();
         Ok(Self {
             world,
             plan,
@@ -442,10 +442,11 @@ fn transferred(record: &RowRecord) -> Option<TransferVolume> {
     record.sample_bytes.map(moved)
 }
 
-/// Options of the driver of this name.
+/// Options of the driver of this name, for files in the run directory.
 #[must_use]
-pub fn driver_options(config: &ImbConfig, name: &str) -> DriverOptions {
+pub fn driver_options(config: &ImbConfig, run_dir: &RunDir, name: &str) -> DriverOptions {
     DriverOptions {
+        direct_trial: run_dir.direct_trial(),
         direct: config.direct.of(name).into(),
         queue_depth: config.queue_depth,
         unique_open: config.unique_open,
@@ -453,12 +454,18 @@ pub fn driver_options(config: &ImbConfig, name: &str) -> DriverOptions {
     }
 }
 
-fn make_backend(config: &ImbConfig, name: &str, not_run: &[SkippedBackend]) -> Option<ConfiguredBackend> {
+fn make_backend(
+    config: &ImbConfig,
+    run_dir: &RunDir,
+    name: &str,
+    not_run: &[SkippedBackend],
+) -> Option<ConfiguredBackend> {
     let row = driver(name)?;
-    let options = driver_options(config, name);
+    let options = driver_options(config, run_dir, name);
     Some(ConfiguredBackend {
         name: row.name.to_owned(),
         driver: (row.create)(&options),
+        options,
         moves_data: row.uses_space,
         is_mpi: row.is_collective_native,
         unavailable_reason: availability::skip_reason(not_run, row.name).map(str::to_owned),

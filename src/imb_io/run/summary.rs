@@ -73,7 +73,7 @@ pub(super) fn summarize(
     let FileResults { reported: last, reference: beside, .. } = stages;
     record.blocking_strategy = beside.map(|beside| beside.blocking_strategy);
     let in_force = in_force(job, last.in_force)?;
-    (record.strategy, record.direct) = (in_force.strategy, in_force.direct);
+    (record.strategy, record.direct) = (in_force.strategy, job.backend.options.proven_direct(in_force.direct));
     record.hints_granted = last.hints_granted;
     record.evidence = last.evidence;
     record.storage_read_bytes = last.storage_read_bytes;

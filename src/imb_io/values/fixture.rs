@@ -109,6 +109,7 @@ fn config() -> ImbConfig {
         unique_open: false,
         cache: CachePolicy::Drop,
         direct: DirectPolicy::ByBackend,
+        dio_align_bytes: None,
         queue_depth: 16,
         bind: BindPolicy::Auto,
         seed: 42,

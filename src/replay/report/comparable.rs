@@ -11,13 +11,14 @@ use crate::replay::records::ReplayResult;
 use crate::replay::values::{CallSubset, LevelComparison as Line, LevelKind, ReplayDerived};
 
 /// Every field of the configuration.
-const FIELDS: [(&str, ConfigFieldRole); 18] = [
+const FIELDS: [(&str, ConfigFieldRole); 19] = [
     ("pace", definition("pace")),
     ("scale", definition("scale")),
     ("cache", definition("page cache")),
     ("inject", definition("injected fault")),
     ("backends", set_up("backend")),
     ("direct", set_up("direct I/O")),
+    ("dio_align_bytes", set_up("direct I/O align")),
     ("verify", set_up("verify")),
     ("repeat", set_up("repetitions")),
     ("hints", ConfigFieldRole::Ignored),

@@ -242,7 +242,7 @@ pub fn execute(
             verifies: number == VERIFICATION,
             fs_type: means.fs_type,
             span: means.span,
-            options: driver_options(config, name),
+            options: driver_options(config, means.run_dir, name),
             landing_bytes: context.scan.landing_bytes()[1],
         };
         let outcome = job.run(details.as_mut())?;
@@ -268,7 +268,7 @@ fn report_unapplied_hints(
 ) -> Result<(), MpiError> {
     let (config, placed) = (means.config, (means.run_dir, means.not_run));
     for name in &config.backends {
-        let options = driver_options(config, name);
+        let options = driver_options(config, means.run_dir, name);
         if let Some(warning) = hints::unapplied_hints_warning(means.comm, config, name, placed, &options)? {
             observer.record(ReplayLine::Warning(warning));
         }
@@ -346,10 +346,11 @@ fn progress_report(means: &ExecutionContext<'_>, pass: String, [done, all]: [u64
     }
 }
 
-/// Driver options of a backend.
+/// Driver options of a backend, for files in the run directory.
 #[must_use]
-pub fn driver_options(config: &ReplayConfig, name: &str) -> DriverOptions {
-    DriverOptions { direct: config.direct.of(config.backend_of(name)).into(), ..DriverOptions::default() }
+pub fn driver_options(config: &ReplayConfig, run_dir: &RunDir, name: &str) -> DriverOptions {
+    let direct = config.direct.of(config.backend_of(name)).into();
+    DriverOptions { direct, direct_trial: run_dir.direct_trial(), ..DriverOptions::default() }
 }
 
 fn replay_backend<'a>(config: &ReplayConfig, name: &'a str) -> Option<ReplayBackend<'a>> {

@@ -40,6 +40,7 @@ fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayC
         repeat: 0,
         cache: CachePolicy::Keep,
         direct: DirectPolicy::Off,
+        dio_align_bytes: None,
         hints: Vec::new(),
         verify: true,
         detail: Detail::Run,

@@ -111,6 +111,7 @@ fn config(backends: &[&str], repeat: u64) -> ReplayConfig {
         repeat,
         cache: CachePolicy::Drop,
         direct: DirectPolicy::ByBackend,
+        dio_align_bytes: None,
         verify: true,
         detail: Detail::Function,
         bind: BindPolicy::Auto,
