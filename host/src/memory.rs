@@ -162,6 +162,13 @@ pub struct ProcessIo {
     pub call_written_bytes: u64,
 }
 
+/// Time since this process was started, to some 10 ms; None if /proc does not tell.
+#[must_use]
+pub fn process_age_seconds() -> Option<f64> {
+    let started = Process::myself().ok()?.stat().ok()?.starttime as f64 / procfs::ticks_per_second() as f64;
+    Some((procfs::Uptime::current().ok()?.uptime - started).max(0.0))
+}
+
 /// Counters of /proc/self/io; None if the kernel has none (CONFIG_TASK_IO_ACCOUNTING) or denies access. Network file systems and file
 /// systems in memory are counted incompletely or not at all.
 #[must_use]
@@ -180,6 +187,12 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn the_age_of_the_process_is_that_of_this_test() {
+        let age = process_age_seconds().unwrap();
+        assert!((0.0..86_400.0).contains(&age) && process_age_seconds().unwrap() >= age, "{age}");
+    }
 
     #[test]
     fn huge_pages_are_counted_in_mappings_of_a_range() {

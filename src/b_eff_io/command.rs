@@ -10,7 +10,7 @@ use super::config::{Config, ExchangePolicy, SpaceLimit};
 use super::continuation;
 use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
-use super::records::{JournalLine, Manifest, PartitionRecord, RunResult};
+use super::records::{IoEnding, JournalLine, Manifest, PartitionRecord, RunResult, SetUpTimes};
 use super::report::suffixes;
 use super::run::cut_run::CutRun;
 use super::run::drivers::driver_options;
@@ -25,7 +25,9 @@ use crate::frame::command::{backend_capabilities, directory, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::{DetailLevel, Views};
+use crate::frame::run::clock::Instant;
 use crate::frame::run::RunObserver;
+use crate::frame::system::memory::process_age_seconds;
 use crate::frame::system::storage::is_space_unknown;
 use crate::frame::system::survey::{io_layer, Survey};
 use crate::frame::units::{count, format_seconds, format_size};
@@ -43,6 +45,7 @@ pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
 }
 
 fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> Result<Exit, CommandError> {
+    let (start_seconds, mut begin) = (process_age_seconds(), Instant::now());
     let survey = bind_and_survey(world, config.bind)?;
     let mut storage = start::survey_storage(world, &config.path)?;
     let journal = args.run.continued.as_deref();
@@ -81,6 +84,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         let result = RunResult::new(config.clone(), manifest, costs, partition_records(&plan));
         ResultCollector::new(result, outputs, progress).with_evaluator(super::values::repetition_needs)
     });
+    let survey_seconds = lap_seconds(&mut begin);
     let work = |observer: &mut dyn RunObserver<JournalLine>| {
         let options = |name: &str| driver_options(config, &run_dir, name);
         let not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends, options)?;
@@ -91,12 +95,20 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         start::announce_run(world, &args.progress, config.out.as_deref(), || {
             announce(config, world.size(), run.all_seconds)
         });
-        Ok(start::unwrap_or_abort(execute(&mut run)))
+        let preparation_seconds = lap_seconds(&mut begin);
+        let set_up = SetUpTimes { start_seconds, survey_seconds, preparation_seconds, journal_seconds: 0.0 };
+        Ok(IoEnding { set_up: Some(set_up), ..start::unwrap_or_abort(execute(&mut run)) })
     };
     let files = MeasuredFiles { run_dir: &run_dir, keep: config.keep_files };
     measure_and_report(world, Some(files), collector, work, |result, derived, place| {
         result.sheet(derived, DetailLevel::of(args.full, args.details), place).into()
     })
+}
+
+/// Seconds since `begin`, which is then now.
+fn lap_seconds(begin: &mut Instant) -> f64 {
+    let now = Instant::now();
+    now.duration_since(std::mem::replace(begin, now)).as_secs_f64()
 }
 
 /// Line that announces the expected duration.

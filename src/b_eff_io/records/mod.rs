@@ -368,6 +368,19 @@ pub struct RankMemoryRecord {
     pub proportional_bytes: Option<u64>,
 }
 
+/// Times of rank 0 outside the measurement, for the account of the wall-clock time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetUpTimes {
+    /// From the start of the process to the configuration: MPI_Init; None if /proc does not tell the start.
+    pub start_seconds: Option<f64>,
+    /// Survey of hosts and storage, overhead of the harness, output files, run directory, trial of direct I/O.
+    pub survey_seconds: f64,
+    /// Trials of the backends, allocation of memory.
+    pub preparation_seconds: f64,
+    /// Writing the journal, during the measurement.
+    pub journal_seconds: f64,
+}
+
 /// The end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IoEnding {
@@ -389,6 +402,9 @@ pub struct IoEnding {
     /// Both by kind; None: not recorded.
     #[serde(default)]
     pub rank_memory: Option<RankMemoryRecord>,
+    /// Times before the measurement, and of the journal; None: not recorded.
+    #[serde(default)]
+    pub set_up: Option<SetUpTimes>,
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ run_record! {
         #[serde(default)]
         injected_faults: Vec<InjectedFaultRecord> = InjectedFault(InjectedFaultRecord),
     }
-    ending IoEnding cleaned up in cleanup_seconds,
+    ending IoEnding cleaned up in cleanup_seconds, set up in set_up,
 }
 
 impl RunResult {

@@ -64,6 +64,7 @@ pub fn complete() -> RunResult {
         rank_memory_high_water_bytes: 118 * MB,
         rank_memory_planned_bytes: 112 * MB,
         rank_memory: None,
+        set_up: None,
     };
     result
 }
@@ -249,6 +250,12 @@ fn complete_ending() -> IoEnding {
             shared_bytes: 70 * MB,
             file_bytes: 30 * MB,
             proportional_bytes: Some(76 * MB),
+        }),
+        set_up: Some(SetUpTimes {
+            start_seconds: Some(0.25),
+            survey_seconds: 0.5,
+            preparation_seconds: 0.125,
+            journal_seconds: 0.0625,
         }),
     }
 }

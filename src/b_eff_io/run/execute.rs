@@ -96,6 +96,7 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
         rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
         rank_memory_planned_bytes: plan.rank_memory.resident_bytes(),
         rank_memory: run.peak_memory.reduce(world, &plan.rank_memory)?,
+        set_up: None,
     })
 }
 

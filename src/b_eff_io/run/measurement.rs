@@ -7,7 +7,6 @@ use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::records::{BatchRecord, StopReason, SubmissionRecord, TimeBreakdown};
 use crate::b_eff_io::run::batching::LoopProgress;
-use crate::frame::run::agree::max_seconds;
 use crate::frame::run::ByteCounter;
 use crate::frame::system::memory::ProcessIo;
 
@@ -55,6 +54,16 @@ impl LoopRecorder {
         if self.decide_seconds.len() < DECISIONS_KEPT {
             self.decide_seconds.push(seconds);
         }
+    }
+
+    /// Maxima over the ranks, and the minima of the times of decisions: the last rank to arrive does not wait, its time is the cost of the
+    /// decision. Collective; the number of decisions is equal on all ranks.
+    fn reduce_with_decisions(&mut self, comm: &Comm, maxima: [f64; 4]) -> Result<[f64; 4], MpiError> {
+        let mut numbers: Vec<f64> =
+            maxima.into_iter().chain(self.decide_seconds.iter().map(|seconds| -seconds)).collect();
+        comm.max_f64(&mut numbers)?;
+        self.decide_seconds.iter_mut().zip(&numbers[maxima.len()..]).for_each(|(least, negative)| *least = -negative);
+        Ok([numbers[0], numbers[1], numbers[2], numbers[3]])
     }
 
     /// Counts bytes for the progress display.
@@ -197,9 +206,11 @@ impl LoopMeasurement {
         // The recorded intervals are those of the slowest rank, so that they add up to the pattern's time.
         let i = self.intervals;
         let total = i.total_seconds();
-        let mut longest = [total, total - i.decide_seconds];
-        comm.max_f64(&mut longest)?;
-        let [longest, own] = longest;
+        // Only the last batch can differ between the ranks: it may have had no decision after it.
+        let last_batch_seconds = notes.batches.last().map_or(0.0, |last| last.seconds);
+        let maxima = [total, total - i.decide_seconds, self.progress.last_seconds, last_batch_seconds];
+        // One reduction: with more ranks than cores, and over a network, each takes milliseconds.
+        let [longest, own, last_seconds, last_batch_seconds] = notes.reduce_with_decisions(comm, maxima)?;
         self.imbalance_seconds = longest - own;
         let mut root = [if total >= longest { comm.rank() } else { u64::MAX }];
         comm.min_u64(&mut root)?;
@@ -214,15 +225,12 @@ impl LoopMeasurement {
         };
 
         self.progress.elapsed_seconds += self.intervals.total_seconds();
-        self.progress.last_seconds = max_seconds(comm, self.progress.last_seconds)?;
+        self.progress.last_seconds = last_seconds;
 
-        // The last rank to arrive at a decision does not wait: its time is the cost of the decision.
-        comm.min_f64(&mut notes.decide_seconds)?;
         let kept: f64 = notes.decide_seconds.iter().sum();
         self.decision_cost_seconds = kept * (self.decisions as f64 / notes.decide_seconds.len().max(1) as f64);
-        // Only the last batch can differ between the ranks: it may have had no decision after it.
         if let Some(last) = notes.batches.last_mut() {
-            last.seconds = max_seconds(comm, last.seconds)?;
+            last.seconds = last_batch_seconds;
         }
         self.batches = notes.batches.clone();
         Ok(self)

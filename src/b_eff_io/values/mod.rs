@@ -3,6 +3,7 @@
 //! The value of a type is shown for whatever was measured of it. Averages over types need all patterns of all their types: without the slow
 //! ones they would be values of another benchmark.
 
+mod account;
 pub mod averages;
 mod deducted_time;
 #[cfg(test)]
@@ -28,7 +29,7 @@ pub use averages::{access_average, release_0_5_contribution, release_1, release_
 pub use deducted_time::{deducted_seconds, short_of_time};
 pub use intervals::{repetition_needs, PatternInterval, RepetitionIntervals, ValueInterval};
 pub use ladder::Ladder;
-pub use model::{AccessTime, PartitionValue, ReleaseValues, SystemValue, TypeValue, Validity};
+pub use model::{AccessTime, PartitionValue, ReleaseValues, SystemValue, TimeAccount, TypeValue, Validity};
 pub use pattern::{few_calls, known_digits, rate, PatternValue};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
 pub use time_parts::{TimePart, TimeShares};
@@ -62,6 +63,9 @@ pub struct Derived {
     pub systems: Vec<SystemValue>,
     /// By backend, partition, access.
     pub times: Vec<AccessTime>,
+    /// Account of the wall-clock time; None if not recorded.
+    #[serde(default)]
+    pub account: Option<TimeAccount>,
     /// Source of each read, in the order of measurement.
     #[serde(default)]
     pub reads: Vec<ReadSource>,
@@ -120,6 +124,7 @@ fn of_partitions(result: &RunResult, (patterns, reads): (Vec<PatternValue>, Vec<
         warnings: warning::all_warnings(result, &partitions, &times, &intervals),
         patterns,
         reads,
+        account: account::account(result),
         storage_drift: storage_drift::drift_by_direction(&result.probes),
         intervals,
         types,

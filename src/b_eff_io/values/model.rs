@@ -8,6 +8,31 @@ use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::AccessMethod;
 use crate::frame::values::Criterion;
 
+/// Wall-clock time of rank 0 from the start of its process until the files are removed, by cause. The causes add up to the total.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimeAccount {
+    /// All of it; the time of the launcher and of writing the output files is not known to the result.
+    pub total_seconds: f64,
+    /// Timed regions: patterns, repetitions, opening and closing.
+    pub timed_seconds: f64,
+    /// Share of the total outside the timed regions.
+    pub outside_share: f64,
+    /// Start of the process to the configuration: MPI_Init.
+    pub start_seconds: f64,
+    /// Survey of hosts and storage, overhead of the harness, output files, run directory.
+    pub survey_seconds: f64,
+    /// Trials of the backends, memory, calibrations, probes of the storage.
+    pub preparation_seconds: f64,
+    /// Reading back written data.
+    pub verification_seconds: f64,
+    /// Writing the journal.
+    pub writing_seconds: f64,
+    /// Between the timed regions: agreement of the ranks, evidence, dropping of pages, buffers.
+    pub agreement_seconds: f64,
+    /// Removal of the files.
+    pub removal_seconds: f64,
+}
+
 /// Value of one pattern type with one access method.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TypeValue {

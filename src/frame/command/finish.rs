@@ -89,6 +89,7 @@ fn finish_run<R: Views>(
         if let Some(warning) = left {
             collector.record(R::warning_line(warning));
         }
+        ending.set_journal_seconds(collector.journal_seconds());
         collector.record(R::end_line(ending));
         exit = write_report(collector, page);
     }

@@ -1,5 +1,7 @@
 //! Observer of rank 0: records go to the journal and into the result, progress to the reporters.
 
+use std::time::Instant;
+
 use super::print_diagnostic;
 use super::progress::ProgressMonitor;
 use crate::frame::records::{kinds, JournaledResult, RunOutcome, Warning};
@@ -15,6 +17,7 @@ pub struct ResultCollector<R> {
     pub outputs: Option<Outputs>,
     progress: ProgressMonitor,
     journal_broken: bool,
+    journal_seconds: f64,
     evaluator: Option<fn(&R) -> Vec<f64>>,
 }
 
@@ -22,7 +25,7 @@ impl<R: JournaledResult> ResultCollector<R> {
     /// Starts with a result without records.
     #[must_use]
     pub fn new(result: R, outputs: Option<Outputs>, progress: ProgressMonitor) -> Self {
-        let mut this = Self { result, outputs, progress, journal_broken: false, evaluator: None };
+        let mut this = Self { result, outputs, progress, journal_broken: false, journal_seconds: 0.0, evaluator: None };
         let start = this.result.start_line();
         this.write_journal(&start);
         this
@@ -37,7 +40,10 @@ impl<R: JournaledResult> ResultCollector<R> {
 
     fn write_journal(&mut self, line: &R::JournalLine) {
         let Some(outputs) = self.outputs.as_mut().filter(|_| !self.journal_broken) else { return };
-        if let Err(e) = outputs.journal().append(line) {
+        let begin = Instant::now();
+        let appended = outputs.journal().append(line);
+        self.journal_seconds += begin.elapsed().as_secs_f64();
+        if let Err(e) = appended {
             self.journal_broken = true;
             let path = outputs.journal_path().display().to_string();
             print_diagnostic(&format!(
@@ -45,6 +51,11 @@ impl<R: JournaledResult> ResultCollector<R> {
             ));
             self.result.add_warning(journal_warning(&path, &e.to_string()));
         }
+    }
+
+    /// Time taken to write the journal.
+    pub(crate) fn journal_seconds(&self) -> f64 {
+        self.journal_seconds
     }
 
     /// Removes the files: nothing was measured.

@@ -60,6 +60,9 @@ pub trait RunEnd {
 
     /// Sets the time taken to remove the files; only benchmarks with files implement it.
     fn set_cleanup_seconds(&mut self, _seconds: f64) {}
+
+    /// Sets the time taken to write the journal; only benchmarks with an account of their time implement it.
+    fn set_journal_seconds(&mut self, _seconds: f64) {}
 }
 
 /// A field of a result that is filled from lines of the journal: a list keeps all records, other fields keep the last.
@@ -87,7 +90,8 @@ impl<T> Accumulate<Box<T>> for Vec<T> {
 
 /// Defines the result of a benchmark and its journal lines from one list, in the order of the document: fields of the start line,
 /// then each field with the line that fills it. Schema version, errors, warnings and end are common to all. `named` gives the field
-/// with the benchmark's name, `cleaned up in` the field of the ending with the cleanup time. The benchmark itself implements
+/// with the benchmark's name, `cleaned up in` the field of the ending with the cleanup time, `set up in` that with
+/// the time of the journal. The benchmark itself implements
 /// `has_wrong_data` (the records count wrong data) and `nothing_was_run` (everything was refused).
 macro_rules! run_record {
     (
@@ -97,7 +101,7 @@ macro_rules! run_record {
         line $Line:ident,
         start { $($(#[$of_start:meta])* $start:ident: $Start:ty,)+ }
         records { $($(#[$of_field:meta])* $field:ident: $Field:ty = $(#[$of_variant:meta])* $Variant:ident($Content:ty),)+ }
-        ending $Ending:ident $(cleaned up in $cleanup_seconds:ident)?,
+        ending $Ending:ident $(cleaned up in $cleanup_seconds:ident)?, $(set up in $set_up:ident,)?
     ) => {
         $(#[$of_result])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -233,6 +237,13 @@ macro_rules! run_record {
             $(
                 fn set_cleanup_seconds(&mut self, seconds: f64) {
                     self.$cleanup_seconds = seconds;
+                }
+            )?
+            $(
+                fn set_journal_seconds(&mut self, seconds: f64) {
+                    if let Some(times) = &mut self.$set_up {
+                        times.journal_seconds = seconds;
+                    }
                 }
             )?
         }
