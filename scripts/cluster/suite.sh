@@ -130,7 +130,8 @@ on_disk() {
 
 on_gluster() {
     gluster_mount
-    check "io, default caches" 3 '.corruptions | length > 0' -- "${io[@]}"
+    # The shared file pointer of ROMIO is a file, of which hosts see old values. With OMPIO no wrong data was seen.
+    if [ "$mpi" = mpich ]; then check "io, default caches" 3 '.corruptions | length > 0' -- "${io[@]}"; fi
     gluster_without_caches
     check "io, no caches" 0 "$sound and ($compared)" -- "${io[@]}"
     everywhere umount /mnt
