@@ -147,6 +147,8 @@ mod start;
 mod support;
 #[path = "suite/time_left.rs"]
 mod time_left;
+#[path = "suite/time_limit.rs"]
+mod time_limit;
 #[path = "suite/two_phase.rs"]
 mod two_phase;
 #[path = "suite/unable.rs"]

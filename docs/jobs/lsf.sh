@@ -10,8 +10,9 @@ set -eu
 out=${OUT:-$PWD/results} scratch=${SCRATCH:?the directory on the storage to measure}
 mkdir -p "$out"
 # Ranks that mpirun leaves unbound are bound by the program (--bind auto): the nodes must be this job's alone, or the job have a cpuset.
-# After LIMIT, three minutes before the job's own, each rank gets SIGTERM from a timeout(1) of its own and writes the result; exit code 130.
+# The run ends before LIMIT, three minutes before the job's own, with its result and exit code 0. `--time-limit auto` asks the scheduler instead,
+# where its commands work on the nodes.
 # A warning of LSF (-wa TERM -wt 2) reaches mpirun too. Hydra (MPICH, Intel MPI) passes the signal on and waits; mpirun of Open MPI kills its
 # ranks a second after its own SIGTERM, in the middle of writing.
-exec mpirun timeout --preserve-status "${LIMIT:-87m}" \
-    beff-raw --backend mpiio,posix -T 15m --path "$scratch" --out "$out/{host}-{date}" --progress lines
+exec mpirun beff-raw --backend mpiio,posix -T 15m --time-limit "${LIMIT:-87m}" \
+    --path "$scratch" --out "$out/{host}-{date}" --progress lines

@@ -7,6 +7,7 @@
 #SBATCH --signal=TERM@120
 # A valid value of release 1 with the ladder: T counts for each backend. The signal leaves two minutes to write the result; exit code 130.
 # It goes to the ranks alone. With `B:` it would go to this shell, and a signal that srun itself gets ends the ranks within a second.
+# Without --signal, `--time-limit auto` ends the run seconds before the limit of the job, without what does not fit, with exit code 0.
 set -eu
 out=${OUT:-$PWD/results} scratch=${SCRATCH:?the directory on the storage to measure}
 mkdir -p "$out"

@@ -11,6 +11,8 @@ pub enum QualityMark {
     Error,
     /// A signal ended the pattern.
     Interrupted,
+    /// Ended by the time limit of the run.
+    Limit,
     /// Ended by the time guard.
     TimeGuard,
     /// Ended by its share of the space.
@@ -43,6 +45,7 @@ impl QualityMark {
             Self::Wrong => '!',
             Self::Error => 'e',
             Self::Interrupted => 'i',
+            Self::Limit => 'l',
             Self::TimeGuard => 't',
             Self::Space => 's',
             Self::ShortTime => 'd',
@@ -64,6 +67,7 @@ impl QualityMark {
             Self::Wrong => "data wrong",
             Self::Error => "ended by an error",
             Self::Interrupted => "ended by a signal",
+            Self::Limit => "ended by the time limit",
             Self::TimeGuard => "cut by the time guard",
             Self::Space => "ended by its space share",
             Self::ShortTime => "less than 90 % of its time, the rest lost to earlier overruns",

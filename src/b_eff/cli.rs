@@ -9,8 +9,8 @@ use crate::b_eff::plan::{BufferMode, PatternFamily};
 use crate::frame::config::{BindPolicy, RepetitionPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::options::{
-    self, common_help, words, BindArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, HEADING_CHECKS, HEADING_MEASUREMENT,
-    HEADING_OUTPUT,
+    self, common_help, words, BindArgs, InjectArgs, ProgressArgs, TimeLimitArgs, DEFAULT_SEED, HEADING_CHECKS,
+    HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 
 /// Default time of the whole measurement in seconds.
@@ -27,6 +27,9 @@ pub struct CommArgs {
     /// the limit, the effort is reduced in a fixed order, and a warning reports it [default: 4m, with --quick 10s]
     #[arg(long, short = 'T', value_name = "TIME", value_parser = options::parse_seconds, help_heading = HEADING_MEASUREMENT)]
     pub time: Option<f64>,
+    /// Time limit of the run.
+    #[command(flatten)]
+    pub limit: TimeLimitArgs,
     /// A preliminary measurement in 10 seconds with reduced effort: marked QUICK everywhere, never valid
     #[arg(long, help_heading = HEADING_MEASUREMENT)]
     pub quick: bool,
@@ -107,6 +110,7 @@ impl CommArgs {
         let families = PatternFamily::ALL.into_iter().filter(|family| self.families.contains(family)).collect();
         Ok(CommConfig {
             time_seconds,
+            time_limit: self.limit.time_limit,
             quick: self.quick,
             seed: self.seed,
             families,

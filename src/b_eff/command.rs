@@ -15,12 +15,14 @@ use crate::frame::command::finish::measure_and_report;
 use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::progress::remaining;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
-use crate::frame::command::{planned_memory_per_rank, publish_json_once, publish_once, start};
+use crate::frame::command::{planned_memory_per_rank, publish_json_once, publish_once, start, time_limit};
 use crate::frame::config::RepetitionPolicy;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::text::{count, percent};
 use crate::frame::report::{DetailLevel, Views};
+use crate::frame::run::agree;
 use crate::frame::run::interference::HostCpus;
+use crate::frame::run::job_limit::JobLimit;
 use crate::frame::run::RunObserver;
 use crate::frame::system::launcher::binding_source;
 use crate::frame::system::placement::{detect_transport, rank_numbering};
@@ -91,7 +93,8 @@ fn run_measurement(
         check_memory(&plan, config, &survey)?;
         Ok(plan)
     })?;
-    let MeasurementSetup { costs, interrupt, machine } = start::prepare_measurement(universe, world, &survey, false)?;
+    let MeasurementSetup { costs, interrupt, time_limit, machine } =
+        start::prepare_measurement(universe, world, &survey, (false, config.time_limit))?;
     let title = || format!("b_eff on {} ranks", world.size());
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
@@ -111,17 +114,21 @@ fn run_measurement(
             barrier_ns: costs.barrier_ns,
         };
         ResultCollector::new(CommResult::new(config.clone(), setup), outputs, progress)
+            .with_time_limit(time_limit.clone())
     });
     // A communicator of their own: no other message can match.
     let comm = start::unwrap_or_abort(world.duplicate());
     let work = |observer: &mut dyn RunObserver<CommLine>| {
+        let left_seconds = interrupt.limit().map_or(f64::INFINITY, JobLimit::left_seconds);
+        // The effort is chosen for the time that the limit leaves.
+        let limit_seconds = config.time_seconds.min(agree::broadcast(world, left_seconds)?);
         let cpus = start::unwrap_or_abort(HostCpus::survey(&comm));
         let mut run = start::collective_step(world, "memory", || {
-            CommRun::new(&comm, &plan, config, cpus, &interrupt, observer).map_err(|e| anyhow!(e))
+            CommRun::new(&comm, &plan, (config, limit_seconds), cpus, &interrupt, observer).map_err(|e| anyhow!(e))
         })?;
         let announcement = start::unwrap_or_abort(run.announce());
         start::announce_run(world, &args.progress, config.out.as_deref(), || {
-            announcement_text(config, &announcement, world.size())
+            announcement_text(config, &announcement, world.size()) + &time_limit::announcement(time_limit.as_ref())
         });
         Ok(start::unwrap_or_abort(run.execute()))
     };

@@ -6,13 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff::plan::{BufferMode, PatternFamily};
-use crate::frame::config::{BindPolicy, RepetitionPolicy};
+use crate::frame::config::{BindPolicy, RepetitionPolicy, TimeLimit};
 
 /// Configuration of a b_eff run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommConfig {
     /// Time limit of the whole measurement.
     pub time_seconds: f64,
+    /// Time limit of the run; None: no limit.
+    #[serde(default)]
+    pub time_limit: Option<TimeLimit>,
     /// Quick mode: short, marked in every output, never valid.
     pub quick: bool,
     /// Seed of the random rings and of the data.

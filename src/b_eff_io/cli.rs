@@ -13,8 +13,8 @@ use super::settings::{self, SettingOverride};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, DirectAlignArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS,
-    HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, ProgressArgs, TimeLimitArgs, DEFAULT_SEED, HEADING_ACCESS,
+    HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 
 /// Options of `io`.
@@ -57,6 +57,9 @@ pub struct MeasureArgs {
     #[arg(long, short = 'T', value_name = "TIME", default_value = "60s", value_parser = options::parse_seconds,
         help_heading = HEADING_MEASUREMENT)]
     pub time: f64,
+    /// Time limit.
+    #[command(flatten)]
+    pub limit: TimeLimitArgs,
     /// Definition of b_eff_io that determines the schedule, the default partitions and the validity; the values of all three are computed; --full prints them
     #[arg(long, value_enum, value_name = "RELEASE", default_value = "1", help_heading = HEADING_MEASUREMENT)]
     pub release: Release,

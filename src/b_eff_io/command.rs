@@ -10,20 +10,22 @@ use super::config::{Config, ExchangePolicy, SpaceLimit};
 use super::continuation;
 use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
+use super::plan::time_limit::fitting_time_seconds;
 use super::records::{IoEnding, JournalLine, Manifest, PartitionRecord, RunResult, SetUpTimes};
 use super::report::suffixes;
 use super::run::cut_run::CutRun;
 use super::run::drivers::driver_options;
 use super::run::execute::execute;
+use super::run::run_limit::RunLimit;
 use super::run::state::RunState;
 use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::{measure_and_report, MeasuredFiles};
 use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::progress::remaining;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
-use crate::frame::command::{backend_capabilities, directory, start};
+use crate::frame::command::{backend_capabilities, directory, start, time_limit};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::records::StorageRecord;
+use crate::frame::records::{StorageRecord, TimeLimitRecord};
 use crate::frame::report::{DetailLevel, Views};
 use crate::frame::run::clock::Instant;
 use crate::frame::run::RunObserver;
@@ -56,8 +58,9 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         None => build_plan(config, survey.memory_per_rank_bytes, &survey, &storage, world.size()),
         Some((path, cut)) => build_plan_of(path, cut, config, &survey, world.size()),
     })?;
-    let MeasurementSetup { costs, interrupt, machine } =
-        start::prepare_measurement(universe, world, &survey, config.latency)?;
+    let MeasurementSetup { costs, interrupt, time_limit, machine } =
+        start::prepare_measurement(universe, world, &survey, (config.latency, config.time_limit))?;
+    let time_limit = time_limit.map(|record| with_fitting_time(record, config, &plan));
 
     let cut = start::collective_step(world, "continuation", || {
         if let (Some((path, cut)), Some(machine)) = (journal.zip(cut.as_ref()), &machine) {
@@ -82,7 +85,9 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
             period_bytes: plan.period_bytes,
         };
         let result = RunResult::new(config.clone(), manifest, costs, partition_records(&plan));
-        ResultCollector::new(result, outputs, progress).with_evaluator(super::values::repetition_needs)
+        ResultCollector::new(result, outputs, progress)
+            .with_evaluator(super::values::repetition_needs)
+            .with_time_limit(time_limit.clone())
     });
     let survey_seconds = lap_seconds(&mut begin);
     let work = |observer: &mut dyn RunObserver<JournalLine>| {
@@ -91,9 +96,10 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         let mut run = start::collective_step(world, "memory", || {
             RunState::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
+        run.limit = RunLimit::new(time_limit.clone());
         run.cut = cut.as_ref();
         start::announce_run(world, &args.progress, config.out.as_deref(), || {
-            announce(config, world.size(), run.all_seconds)
+            announce(config, world.size(), run.all_seconds) + &time_limit::announcement(time_limit.as_ref())
         });
         let preparation_seconds = lap_seconds(&mut begin);
         let set_up = SetUpTimes { start_seconds, survey_seconds, preparation_seconds, journal_seconds: 0.0 };
@@ -109,6 +115,14 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
 fn lap_seconds(begin: &mut Instant) -> f64 {
     let now = Instant::now();
     now.duration_since(std::mem::replace(begin, now)).as_secs_f64()
+}
+
+/// Adds the T that fits into the limit, if the requested one does not.
+fn with_fitting_time(record: TimeLimitRecord, config: &Config, plan: &RunPlan) -> TimeLimitRecord {
+    let available = record.seconds.map(|seconds| seconds - record.reserve_seconds);
+    let planned_seconds = plan.planned_seconds(config);
+    let fitting = available.and_then(|seconds| fitting_time_seconds(config.time_seconds, planned_seconds, seconds));
+    TimeLimitRecord { fitting_time_seconds: fitting, ..record }
 }
 
 /// Line that announces the expected duration.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::b_eff_io::hints::HintRule;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends;
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, TimeLimit};
 
 /// Published definition of b_eff_io that determines the schedule, the default partitions and the validity. The values of all three are
 /// always computed from the same measurement.
@@ -215,6 +215,9 @@ pub struct Config {
     pub release: Release,
     /// Scheduled time T; of one partition (0.5, 1) or of all of them (2.1). Per backend.
     pub time_seconds: f64,
+    /// Time limit of the run; None: no limit.
+    #[serde(default)]
+    pub time_limit: Option<TimeLimit>,
     /// Names of the backends, in the order of their turns.
     pub backends: Vec<String>,
     /// Directory in which the run directory is created.

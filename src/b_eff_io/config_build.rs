@@ -104,6 +104,7 @@ fn build(
     Ok(Config {
         release: measure.release,
         time_seconds: measure.time,
+        time_limit: measure.limit.time_limit,
         backends: measure.backend.clone(),
         path: measure.path.clone(),
         run_dir: run.run_dir.clone(),

@@ -12,7 +12,7 @@ use crate::frame::records::{HostRecord, MachineRecord, RunOutcome};
 use crate::frame::report::journal::read_journal;
 
 /// Fields of the configuration that do not affect the measurement.
-const OUTPUT_FIELDS: [&str; 3] = ["out", "run_dir", "keep_files"];
+const UNRELATED_FIELDS: [&str; 4] = ["out", "run_dir", "keep_files", "time_limit"];
 
 fn refused(path: &Path, cause: &str, next_step: &str) -> UsageError {
     UsageError::new(format!("--continue {}: {cause}", path.display()), next_step)
@@ -27,7 +27,7 @@ pub(super) fn load(path: &Path, config: &Config, ranks: u64) -> Result<RunResult
     let bytes = input::read_result(path).map_err(|e| refused(path, &e.to_string(), name_journal))?;
     let result: RunResult = read_journal(&bytes).map_err(|e| refused(path, &e.to_string(), name_journal))?;
     match result.ending.outcome {
-        RunOutcome::Killed | RunOutcome::Interrupted => {}
+        RunOutcome::Killed | RunOutcome::Interrupted | RunOutcome::Limit => {}
         RunOutcome::Complete => return Err(refused(path, "the run is complete", name_journal)),
         RunOutcome::Failed => {
             let next_step = "Remove the cause of the error, and start the run anew.";
@@ -43,7 +43,7 @@ pub(super) fn load(path: &Path, config: &Config, ranks: u64) -> Result<RunResult
         return Ok(result);
     }
     let cause = format!("the run had other options: {}", differences.join(", "));
-    Err(refused(path, &cause, "With --continue, give output options only: all others are those of the run."))
+    Err(refused(path, &cause, "With --continue, give output options and --time-limit only: all others are those of the run."))
 }
 
 fn differing_fields(then: &Config, now: &Config) -> Vec<String> {
@@ -52,7 +52,7 @@ fn differing_fields(then: &Config, now: &Config) -> Vec<String> {
         _ => serde_json::Map::new(),
     };
     let (then, now) = (fields(then), fields(now));
-    let differs = |key: &&String| then.get(*key) != now.get(*key) && !OUTPUT_FIELDS.contains(&key.as_str());
+    let differs = |key: &&String| then.get(*key) != now.get(*key) && !UNRELATED_FIELDS.contains(&key.as_str());
     now.keys().filter(differs).cloned().collect()
 }
 

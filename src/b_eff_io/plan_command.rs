@@ -7,8 +7,9 @@ use crate::b_eff_io::plan::preview::{preview, PreviewInput};
 use crate::b_eff_io::plan::run::writing_backends;
 use crate::b_eff_io::report::plan_table;
 use crate::frame::command::{
-    backend_capabilities, planned_cache_share, planned_memory_per_rank, publish_json_once, publish_once,
+    backend_capabilities, planned_cache_share, planned_memory_per_rank, publish_json_once, publish_once, time_limit,
 };
+use crate::frame::config::TimeLimit;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::system::storage;
 
@@ -35,6 +36,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let input = PreviewInput {
         limit_bytes,
         rate_bytes_per_second: args.rate as f64,
+        limit_seconds: limit_seconds(config.time_limit)?,
         ..preview_input(&config, args.ranks, &host)
     };
     let plan = preview(&input).map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
@@ -44,6 +46,15 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         publish_once(plan_table::text(&plan).as_bytes())?;
     }
     Ok(Exit::Ok)
+}
+
+/// Time limit of the run; None: no limit.
+fn limit_seconds(requested: Option<TimeLimit>) -> Result<Option<f64>, UsageError> {
+    match requested {
+        None => Ok(None),
+        Some(TimeLimit::Seconds(seconds)) => Ok(Some(seconds)),
+        Some(TimeLimit::Auto) => Ok(time_limit::ask_scheduler()?.0),
+    }
 }
 
 struct PlannedHost {
@@ -58,6 +69,7 @@ fn preview_input(config: &Config, ranks: u64, host: &PlannedHost) -> PreviewInpu
         release: config.release,
         partitions: config.partitions.clone(),
         time_seconds: config.time_seconds,
+        limit_seconds: None,
         types: config.types.clone(),
         full_rewrite: config.full_rewrite,
         shared_pointer: config.shared_pointer,

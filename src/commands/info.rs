@@ -17,10 +17,11 @@ use crate::frame::options::common_help;
 use crate::frame::records::{DirectAlignBasis, StorageRecord};
 use crate::frame::report::machine::direct_alignment_text;
 use crate::frame::run::{direct_trial, harness};
+use crate::frame::system::job_time::JobTime;
 use crate::frame::system::storage::{self, storage_record};
 use crate::frame::system::survey::{io_layer, LIBRARY_CHARS};
-use crate::frame::system::{environment, host, memory};
-use crate::frame::units::format_size;
+use crate::frame::system::{environment, host, job_time, memory};
+use crate::frame::units::{format_seconds, format_size};
 
 /// The command.
 pub const COMMAND: Command = Command {
@@ -102,12 +103,24 @@ fn machine(text: &mut String) -> anyhow::Result<()> {
     let limit = limit.map_or("no control-group limit".into(), |l| format!("control-group limit {}", format_size(l)));
     writeln!(text, "  memory       {}, {limit}", format_size(node))?;
     writeln!(text, "  last cache   {}", format_size(memory::last_level_cache_bytes()))?;
+    writeln!(text, "  batch job    {}", batch_job(job_time::remaining()))?;
     let ns = harness::null_access_ns();
     writeln!(
         text,
         "  harness      {ns:.2} ns per 1 kB access of the null backend (offset, window, backend interface; moves nothing)"
     )?;
     Ok(())
+}
+
+/// What `--time-limit auto` would use.
+fn batch_job(answer: Result<JobTime, String>) -> String {
+    match answer {
+        Ok(JobTime { left_seconds: Some(seconds), source }) => {
+            format!("{} left, by {source} (--time-limit auto)", format_seconds(seconds.max(0.0)))
+        }
+        Ok(JobTime { left_seconds: None, source }) => format!("without a time limit, by {source}"),
+        Err(asked) => format!("end unknown: {asked}"),
+    }
 }
 
 fn storage_lines(text: &mut String, s: &StorageRecord) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! Configuration of several benchmarks: access to files, page cache, binding of ranks, and repetitions.
 
 use crate::frame::backends;
+use crate::frame::units;
 use beff_backends::Direct;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,41 @@ impl From<DirectPolicy> for Direct {
             DirectPolicy::Required => Self::Required,
             DirectPolicy::Auto => Self::Auto,
             DirectPolicy::Off | DirectPolicy::ByBackend => Self::Off,
+        }
+    }
+}
+
+/// Requested time limit of a run: `auto`, or a time in seconds such as `120s`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = "^(auto|[0-9.e+]+s)$"))]
+pub enum TimeLimit {
+    /// The end of the batch job, as its scheduler reports it.
+    Auto,
+    /// Seconds since the start of the program.
+    Seconds(f64),
+}
+
+impl TryFrom<String> for TimeLimit {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        match word.as_str() {
+            "auto" => Ok(Self::Auto),
+            time => match units::parse_seconds(time) {
+                Ok(seconds) if seconds > 0.0 => Ok(Self::Seconds(seconds)),
+                Ok(_) => Err("the limit must be above zero".into()),
+                Err(error) => Err(format!("{error}; or give auto, for the end of the batch job")),
+            },
+        }
+    }
+}
+
+impl From<TimeLimit> for String {
+    fn from(limit: TimeLimit) -> Self {
+        match limit {
+            TimeLimit::Auto => "auto".into(),
+            TimeLimit::Seconds(seconds) => format!("{seconds}s"),
         }
     }
 }

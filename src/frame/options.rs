@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy, TimeLimit};
 use crate::frame::run::direct_trial::MAX_OPTION_BYTES;
 use crate::frame::system::host::host_name;
 use crate::frame::units;
@@ -87,6 +87,17 @@ pub struct DirectAlignArgs {
     /// the page cache cannot be proven (overlay, FUSE) [default: reported by statx, else the smallest accepted in a trial]
     #[arg(long, value_name = "SIZE", value_parser = parse_align, help_heading = HEADING_ACCESS)]
     pub dio_align: Option<u64>,
+}
+
+/// Option of the time limit.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct TimeLimitArgs {
+    /// End before this limit on the wall clock, with a result, and exit code 0: TIME counts from the start of the program; auto is the end of the batch
+    /// job, by SLURM_JOB_END_TIME, squeue, scontrol, qstat, PBS_WALLTIME, bjobs or flux. -T is measurement time, beside which a run opens, syncs, compares
+    /// and removes files. What does not fit is announced. During the run b_eff_io omits repetitions, then rounds, then samples of the verification
+    /// [default: no limit]
+    #[arg(long, value_name = "TIME|auto", value_parser = parse_time_limit, help_heading = HEADING_MEASUREMENT)]
+    pub time_limit: Option<TimeLimit>,
 }
 
 words! { ProgressMode:
@@ -210,6 +221,10 @@ pub(crate) fn parse_repetitions(text: &str) -> Result<RepetitionPolicy, String> 
     text.to_owned().try_into()
 }
 
+pub(crate) fn parse_time_limit(text: &str) -> Result<TimeLimit, String> {
+    text.to_owned().try_into()
+}
+
 /// Parses a percentage as a share: 5%, or 5, is 0.05.
 pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
@@ -236,7 +251,7 @@ Units:
   Bandwidths are shown in MB/s = 1000000 bytes per second, as in the papers.
 
 Exit codes:
-    0  done
+    0  done, or ended by --time-limit
     1  an I/O or MPI operation failed; earlier measurements are kept
     2  the command line, the hints file or the launcher was rejected; nothing was measured
     3  data read was not the data written
@@ -282,6 +297,20 @@ mod tests {
         let goes_on = [RepetitionPolicy::Off, RepetitionPolicy::Auto, RepetitionPolicy::Times(2)]
             .map(|r| [r.allows_another(1), r.allows_another(2)]);
         assert_eq!(goes_on, [[false, false], [true, true], [true, false]]);
+    }
+
+    #[test]
+    fn a_time_limit_is_a_time_or_that_of_the_job() {
+        let parsed = ["auto", "90", "20s", "1.5m", "2h"].map(|text| parse_time_limit(text).unwrap());
+        let seconds = [90.0, 20.0, 90.0, 7200.0].map(TimeLimit::Seconds);
+        assert_eq!(parsed, [TimeLimit::Auto, seconds[0], seconds[1], seconds[2], seconds[3]]);
+        for limit in parsed {
+            let text = serde_json::to_string(&limit).unwrap();
+            assert_eq!(serde_json::from_str::<TimeLimit>(&text).unwrap(), limit);
+        }
+        for text in ["", "Auto", "job", "0", "-5s", "nan", "inf", "1:30:00"] {
+            assert!(parse_time_limit(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -9,8 +9,8 @@ use clap::Args;
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy, RepetitionPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS,
-    HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, TimeLimitArgs, DEFAULT_SEED,
+    HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 use crate::imb_io::config::{InitialFileState, IterationBuffers, Multi};
 use crate::imb_io::plan::{IterationPolicy, ModeChoice};
@@ -59,6 +59,9 @@ pub struct ImbMeasureArgs {
     /// each row that may approach the limit. A row has at least one iteration [default: 10s]
     #[arg(long, short = 'T', value_name = "TIME", value_parser = options::parse_seconds, help_heading = HEADING_MEASUREMENT)]
     pub time: Option<f64>,
+    /// Time limit of the run.
+    #[command(flatten)]
+    pub limit: TimeLimitArgs,
     /// Repeat the measurement of the rows, round by round, with the same iterations on files of the same state, for a 95 %
     /// confidence interval of every row. N: number of repetitions; auto: until the interval of a row is as narrow as --until,
     /// or the --time of the row is used by all its rounds together. The row keeps its first measurement

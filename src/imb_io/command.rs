@@ -19,7 +19,7 @@ use crate::frame::command::finish::{exit_code, measure_and_report, MeasuredFiles
 use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::progress::remaining;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
-use crate::frame::command::{backend_capabilities, directory, print_diagnostic, publish_once, start};
+use crate::frame::command::{backend_capabilities, directory, print_diagnostic, publish_once, start, time_limit};
 use crate::frame::config::RepetitionPolicy;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
@@ -84,7 +84,8 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         check_space(&plan, config, &storage, world.size())?;
         Ok(plan)
     })?;
-    let MeasurementSetup { costs, interrupt, machine } = start::prepare_measurement(universe, world, &survey, false)?;
+    let MeasurementSetup { costs, interrupt, time_limit, machine } =
+        start::prepare_measurement(universe, world, &survey, (false, config.time_limit))?;
     let title = || format!("IMB-IO on {} ranks", world.size());
     let progress = start::open_progress(world, &args.output.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
@@ -106,6 +107,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
             barrier_ns: costs.barrier_ns,
         };
         ResultCollector::new(ImbResult::new(config.clone(), setup), outputs, progress)
+            .with_time_limit(time_limit.clone())
     });
     let work = |observer: &mut dyn RunObserver<ImbLine>| {
         let options = |name: &str| driver_options(config, &run_dir, name);
@@ -114,7 +116,10 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
             RowRunner::new(world, &plan, config, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
         let announcement = start::unwrap_or_abort(run.announce());
-        let rows = || announce(config, &announcement, world.size(), row_count(&plan, config));
+        let rows = || {
+            announce(config, &announcement, world.size(), row_count(&plan, config))
+                + &time_limit::announcement(time_limit.as_ref())
+        };
         start::announce_run(world, &args.output.progress, config.out.as_deref(), rows);
         Ok(start::unwrap_or_abort(run.execute()))
     };

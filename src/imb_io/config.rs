@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy, TimeLimit};
 use crate::imb_io::plan::{IterationRule, ModeChoice, SampleSizes};
 
 /// Groups of `-multi` that are reported.
@@ -71,6 +71,9 @@ pub struct ImbConfig {
     /// Half-width of the 95 % confidence interval at which repetitions of a row end, as a share of the mean; None: no such limit.
     #[serde(default)]
     pub until_share: Option<f64>,
+    /// Time limit of the run; None: no limit.
+    #[serde(default)]
+    pub time_limit: Option<TimeLimit>,
     /// Aggregate, non-aggregate or both.
     pub modes: ModeChoice,
     /// Initial state of files that are written; None if unknown, in older results.

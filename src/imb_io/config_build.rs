@@ -61,6 +61,7 @@ impl ImbArgs {
             iterations: repetitions,
             repeat: measure.repeat,
             until_share,
+            time_limit: measure.limit.time_limit,
             modes: measure.aggregate_mode,
             file: Some(measure.file),
             buffers: Some(measure.buffers),

@@ -20,6 +20,8 @@ pub enum RowStatus {
     Complete,
     /// A transfer was short or failed, with rank and message: the row has no times. `errors` has the next step.
     Error(String),
+    /// Ended by the time limit of the run: the row has no times.
+    Limit,
     /// Interrupted by a signal: the row has no times.
     Interrupted,
     /// Not run because the backend does not support it, with the reason.

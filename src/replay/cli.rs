@@ -8,8 +8,8 @@ use clap::{ArgAction, Args};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, HEADING_ACCESS,
-    HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, TimeLimitArgs, DEFAULT_SEED,
+    HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 use crate::replay::config::{Detail, Pace, WhatIf};
 
@@ -48,6 +48,9 @@ pub struct ReplayMeasureArgs {
     /// Timed repetitions with each backend, each with new files. 0: only the verification [default: 1; with --what-if 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=10_000), help_heading = HEADING_MEASUREMENT)]
     pub repeat: Option<u64>,
+    /// Time limit of the run.
+    #[command(flatten)]
+    pub limit: TimeLimitArgs,
     /// Also replay the calls with a change, in turn with the unchanged ones, and compare the times. hints=KEY=VALUE[,KEY=VALUE...]: with
     /// these MPI-IO hints for every file (mpiio). fill-never: without the writes whose bytes are all overwritten before anything reads
     /// them, such as fill values of HDF5. collective: with collective instead of blocking independent accesses (mpiio)

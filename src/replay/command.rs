@@ -27,15 +27,15 @@ use super::run::execution::{driver_options, execute, replay_support, ExecutionCo
 use super::run::scan::{RankScan, ReplaySupport, ScanTotals};
 use super::run::{what_if, ReplayAbort};
 use crate::frame::command::binding::bind_and_survey;
-use crate::frame::command::finish::{measure_and_report, MeasuredFiles, ScreenOutput};
+use crate::frame::command::finish::{measure_and_report, MeasuredFiles};
 use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
 use crate::frame::command::{
     backend_capabilities, directory, planned_cache_share, planned_memory_per_rank, print_diagnostic, publish_once,
-    start, LAST_MESSAGE_DELAY,
+    start, time_limit, LAST_MESSAGE_DELAY,
 };
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::records::StorageRecord;
+use crate::frame::records::{StorageRecord, TimeLimitRecord};
 use crate::frame::report::text::count;
 use crate::frame::report::{DetailLevel, Views};
 use crate::frame::run::run_dir::RunDir;
@@ -404,14 +404,16 @@ fn run_measurement(
     let RunPreparation { survey, profile, mut storage, active, calls, facts, cold_bytes, data_bytes, space_bytes } =
         prepare_run(world, config)?;
     let omissions = calls.sums.omissions_by_backend(config);
-    let MeasurementSetup { costs, interrupt, machine } = start::prepare_measurement(universe, world, &survey, false)?;
+    let MeasurementSetup { costs, interrupt, time_limit, machine } =
+        start::prepare_measurement(universe, world, &survey, (false, config.time_limit))?;
     let progress = start::open_progress(world, &args.output.progress, || format!("replay on {} ranks", world.size()))?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (mut run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
     let direct = (config.direct, config.dio_align_bytes);
     directory::try_direct_io(world, &mut run_dir, &mut storage, &config.backends, direct)?;
-    let announcement = announcement(config, &facts, calls.change.as_ref(), &omissions);
+    let announcement = announcement(config, (&facts, time_limit.as_ref()), calls.change.as_ref(), &omissions);
+    let interrupt = interrupt.share_limit(world)?;
     let (span, fs_type) = (Duration::try_from_secs_f64(facts.span_seconds), storage.fs_type.clone());
     let collector = machine.map(|machine| {
         let setup = ReplaySetup {
@@ -426,7 +428,7 @@ fn run_measurement(
             clock_read_ns: costs.clock_read_ns,
             barrier_ns: costs.barrier_ns,
         };
-        ResultCollector::new(ReplayResult::new(config.clone(), setup), outputs, progress)
+        ResultCollector::new(ReplayResult::new(config.clone(), setup), outputs, progress).with_time_limit(time_limit)
     });
     start::announce_run(world, &args.output.progress, config.out.as_deref(), || announcement);
     let work = |observer: &mut dyn RunObserver<ReplayLine>| {
@@ -460,9 +462,9 @@ fn run_measurement(
         Ok(ReplayEnding { outcome: outcome_from_root(world, ending.outcome)?, ..ending })
     };
     let files = MeasuredFiles { run_dir: &run_dir, keep: config.keep_files };
+    let level = DetailLevel::of(args.output.full || args.output.detail.is_some(), false);
     measure_and_report(world, Some(files), collector, work, |result, derived, place| {
-        let full = args.output.full || args.output.detail.is_some();
-        ScreenOutput::from(result.sheet(derived, DetailLevel::of(full, false), place))
+        result.sheet(derived, level, place).into()
     })
 }
 
@@ -553,7 +555,7 @@ fn check_space(needed: u64, config: &ReplayConfig, storage: &StorageRecord) -> R
 /// Text before the run: its size, and omitted calls.
 fn announcement(
     config: &ReplayConfig,
-    facts: &ProfileFacts,
+    (facts, time_limit): (&ProfileFacts, Option<&TimeLimitRecord>),
     change: Option<&CallChange>,
     leavings: &[BackendOmissions],
 ) -> String {
@@ -566,7 +568,7 @@ fn announcement(
             false => format!("recorded in {}", format_seconds(facts.span_seconds)),
         },
         repetitions_text(config.repeat, config.verify && storing_backends(config) > 0)
-    );
+    ) + &time_limit::announcement(time_limit);
     if let Some(change) = change {
         text.push_str(&format!("\n  what-if: {}", change.text()));
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, TimeLimit};
 use crate::frame::options::parse_key_value;
 
 /// When a call begins.
@@ -132,6 +132,9 @@ pub struct ReplayConfig {
     pub scale: f64,
     /// Timed repetitions with each backend.
     pub repeat: u64,
+    /// Time limit of the run; None: no limit.
+    #[serde(default)]
+    pub time_limit: Option<TimeLimit>,
     /// Page cache before a repetition; `drop` or `keep`.
     pub cache: CachePolicy,
     /// Direct I/O of the backends that support it.

@@ -75,6 +75,7 @@ impl ReplayArgs {
             pace: measure.pace,
             scale: measure.scale.unwrap_or(1.0),
             repeat,
+            time_limit: measure.limit.time_limit,
             cache: access.cache,
             hints: access.hint.clone(),
             direct: access.direct,

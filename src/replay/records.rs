@@ -124,6 +124,8 @@ pub struct ReplaySetup {
 pub enum RepetitionStatus {
     /// All calls were made.
     Complete,
+    /// Ended by the time limit; the sums are those of the calls made before.
+    Limit,
     /// Interrupted by a signal; the sums are those of the calls made before.
     Interrupted,
     /// The backend is unavailable, for this reason, as determined before the first repetition; without sums.

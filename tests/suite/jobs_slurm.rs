@@ -133,5 +133,5 @@ fn the_script_keeps_the_result_at_its_limit() {
     slurm.until("the end of the job", || slurm.said("squeue", &["-h", "-j", &id]).is_empty());
     let job = slurm.said("scontrol", &["show", "job", &id]);
     assert!(job.contains("ExitCode=130:0"), "{job}\n{}", log());
-    check_outputs(&slurm.scratch, &log());
+    check_outputs(&slurm.scratch, "interrupted", &log());
 }

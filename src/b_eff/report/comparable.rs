@@ -13,7 +13,7 @@ use crate::frame::values::interference::is_disturbed;
 /// Factor by which a value may differ between runs: the best of three loops, some of which the scheduler disturbs.
 const NOISE_FACTOR: f64 = 1.5;
 
-const FIELDS: [(&str, ConfigFieldRole); 13] = [
+const FIELDS: [(&str, ConfigFieldRole); 14] = [
     ("quick", definition("quick mode")),
     ("buffers", definition("buffers")),
     ("families", definition("families")),
@@ -30,6 +30,8 @@ const FIELDS: [(&str, ConfigFieldRole); 13] = [
     ("out", ConfigFieldRole::Ignored),
     // Covered by the placement of the ranks.
     ("bind", ConfigFieldRole::Ignored),
+    // What it omits is in the result.
+    ("time_limit", ConfigFieldRole::Ignored),
 ];
 
 pub(super) fn comparable(result: &CommResult, derived: &CommDerived) -> ComparableRun {

@@ -15,7 +15,7 @@ use crate::frame::records::{ErrorRecord, RunOutcome};
 use crate::frame::run::agree::gather;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::interference::{CpuObservation, HostCpus};
-use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::interrupt::{stop_outcome, Interrupt};
 use crate::frame::run::{ProgressReport, RunObserver, TransferVolume};
 use crate::frame::system::memory::{high_water_bytes, huge_page_bytes};
 use crate::frame::units::format_size;
@@ -65,21 +65,22 @@ pub struct CommRun<'a> {
     begin: Instant,
     verify_seconds: f64,
     touched_slots: u64,
-    interrupted: bool,
+    /// Why the run stops; None while it continues.
+    stop: Option<RunOutcome>,
     is_definition_complete: bool,
     /// Last bandwidth, for the progress output.
     last_rate: Option<TransferVolume>,
 }
 
 impl<'a> CommRun<'a> {
-    /// Maps and fills the message memory. `comm` must not be used otherwise during the run.
+    /// Maps and fills the message memory. The run takes at most `limit_seconds`, equal on all ranks. `comm` must not be used otherwise during the run.
     ///
     /// # Errors
     /// Memory of this rank that cannot be mapped.
     pub fn new(
         comm: &'a Comm,
         plan: &'a CommPlan,
-        config: &CommConfig,
+        (config, limit_seconds): (&CommConfig, f64),
         cpus: HostCpus,
         interrupt: &'a Interrupt,
         observer: &'a mut dyn RunObserver<CommLine>,
@@ -88,7 +89,6 @@ impl<'a> CommRun<'a> {
         let layout = Self::layout(plan, config.buffers);
         let memory = MessageBuffers::new(layout, comm.rank())
             .map_err(|e| format!("rank {}: {} bytes for messages: {e}", comm.rank(), 2 * layout.mapped_bytes()))?;
-        let limit_seconds = config.time_seconds;
         let of_patterns = (limit_seconds - bare::estimated_seconds(config.quick)).max(limit_seconds / 4.0);
         let patterns_seconds = if config.bare { of_patterns } else { limit_seconds };
         Ok(Self {
@@ -111,7 +111,7 @@ impl<'a> CommRun<'a> {
             begin,
             verify_seconds: 0.0,
             touched_slots: 0,
-            interrupted: false,
+            stop: None,
             is_definition_complete: false,
             last_rate: None,
         })
@@ -134,14 +134,14 @@ impl<'a> CommRun<'a> {
     }
 
     fn run_pilot(&mut self) -> Result<Announcement, PatternError> {
-        let pilot::PilotOutcome { times: pilot, records, slots, elapsed_seconds, interrupted } = pilot::run_pilot(
+        let pilot::PilotOutcome { times: pilot, records, slots, elapsed_seconds, stop } = pilot::run_pilot(
             self.comm,
             self.plan,
             self.layout,
             &mut self.memory,
             &pilot::PilotLimits { begin: self.begin, seconds: self.budget.limit_seconds, interrupt: self.interrupt },
         )?;
-        (self.touched_slots, self.interrupted) = (slots, interrupted);
+        (self.touched_slots, self.stop) = (slots, stop);
         self.budget.choose_effort(pilot, elapsed_seconds);
         self.elapsed_seconds = elapsed_seconds;
         let announcement = Announcement {
@@ -200,7 +200,7 @@ impl<'a> CommRun<'a> {
     /// affects only one of them.
     fn measure_definition(&mut self) -> Result<(), PatternError> {
         for visit in 0..self.budget.visit_count() {
-            if !self.budget.includes(visit) || self.interrupted {
+            if !self.budget.includes(visit) || self.stop.is_some() {
                 continue;
             }
             let (index, repetition) = self.budget.pattern_and_repetition(visit);
@@ -230,13 +230,13 @@ impl<'a> CommRun<'a> {
 
     /// Further repetitions in the remaining time. They do not change the value.
     fn measure_repetitions(&mut self) -> Result<(), PatternError> {
-        if !self.interrupted {
+        if self.stop.is_none() {
             let (real_seconds, efforts) = (self.begin.elapsed().as_secs_f64(), self.budget.effort_changes(false));
             self.observer.record(CommLine::Definition(DefinitionRecord { real_seconds, efforts }));
             self.is_definition_complete = true;
         }
         let mut repetitions = vec![REPETITIONS; self.plan.patterns.len()];
-        while !self.interrupted {
+        while self.stop.is_none() {
             let Some(index) = self.scheduler.next_pattern(self.elapsed_seconds) else { break };
             let repetition = repetitions[index];
             self.observer.progress(&ProgressReport {
@@ -252,12 +252,12 @@ impl<'a> CommRun<'a> {
             repetitions[index] += 1;
         }
         let last = self.last_rate.take().into_iter().collect();
-        self.observer.measurement_ended(!self.interrupted, last);
+        self.observer.measurement_ended(self.stop.is_none(), last);
         Ok(())
     }
 
     fn compare_bare(&mut self) -> Result<(), PatternError> {
-        if self.bare && !self.interrupted {
+        if self.bare && self.stop.is_none() {
             for record in
                 bare::compare_with_bare_loops(self.comm, self.plan, self.quick, self.layout, &mut self.memory)?
             {
@@ -269,11 +269,11 @@ impl<'a> CommRun<'a> {
 
     fn ending(&self) -> CommEnding {
         CommEnding {
-            outcome: if self.interrupted { RunOutcome::Interrupted } else { RunOutcome::Complete },
+            outcome: self.stop.unwrap_or(RunOutcome::Complete),
             real_seconds: self.begin.elapsed().as_secs_f64(),
             pilot_seconds: self.budget.pilot_seconds,
             verify_seconds: self.verify_seconds,
-            efforts: self.budget.effort_changes(self.interrupted && !self.is_definition_complete),
+            efforts: self.budget.effort_changes(self.stop.is_some() && !self.is_definition_complete),
             rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
             rank_memory_planned_bytes: 2 * self.layout.mapped_bytes(),
         }
@@ -293,7 +293,7 @@ impl<'a> CommRun<'a> {
         let mut pace = self.budget.first_iteration_plan(methods.len(), plan.max_steps());
         let mut sizes = Vec::with_capacity(SIZE_COUNT);
         for size in 0..self.plan.sizes_bytes.len() {
-            if self.interrupted || self.is_finished(turn, size) {
+            if self.stop.is_some() || self.is_finished(turn, size) {
                 break;
             }
             sizes.push(self.measure_size(&mut pattern, methods, turn, size, &mut pace)?);
@@ -386,11 +386,11 @@ impl<'a> CommRun<'a> {
             loops.push(l);
         }
         shared[MAX_LOOPS + 1] = self.begin.elapsed().as_secs_f64();
-        shared[MAX_LOOPS + 2] = f64::from(u8::from(self.interrupt.is_raised()));
+        shared[MAX_LOOPS + 2] = self.interrupt.request(0.0) as f64;
         let broken = |error| PatternError { context: self.plan.patterns[index].name.clone(), error };
         self.comm.max_f64(&mut shared).map_err(broken)?;
         self.verify_seconds += shared[MAX_LOOPS];
-        self.interrupted |= shared[MAX_LOOPS + 2] > 0.0;
+        self.stop = stop_outcome(shared[MAX_LOOPS + 2] as u64);
         let records = loops.iter().zip(shared).map(|(l, seconds)| LoopRecord {
             method: l.method,
             repetition: l.repetition,

@@ -7,9 +7,10 @@ use crate::b_eff::plan::effort::{iterations, PilotTimes, METHOD_COUNT};
 use crate::b_eff::plan::sizes::SIZE_COUNT;
 use crate::b_eff::plan::{BufferMode, CommPattern, CommPlan, PatternFamily};
 use crate::b_eff::records::{MessageMethod, PilotRecord};
+use crate::frame::records::RunOutcome;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::harness::median_ns;
-use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::interrupt::{stop_outcome, Interrupt};
 use beff_stamp::POISON_BYTE;
 
 use super::check::compare_bytes;
@@ -37,7 +38,7 @@ pub struct PilotLimits<'a> {
     pub begin: Instant,
     /// Time limit of the whole run.
     pub seconds: f64,
-    /// Signal state.
+    /// Requests to end the run.
     pub interrupt: &'a Interrupt,
 }
 
@@ -51,8 +52,8 @@ pub struct PilotOutcome {
     pub slots: u64,
     /// Elapsed time.
     pub elapsed_seconds: f64,
-    /// True if a signal was received.
-    pub interrupted: bool,
+    /// Why the run stops; None if it continues.
+    pub stop: Option<RunOutcome>,
 }
 
 /// The pattern of the pilot: a random ring, as most patterns of the average, and the slowest over several hosts; otherwise
@@ -91,8 +92,7 @@ pub fn run_pilot(
         wipe_seconds_per_byte: if layout.buffers == BufferMode::Cyclic { verify[1] } else { 0.0 },
         sizes_bytes: plan.sizes_bytes.clone(),
     };
-    let mut flown =
-        PilotOutcome { times: pilot, records: Vec::new(), slots: 0, elapsed_seconds: 0.0, interrupted: false };
+    let mut flown = PilotOutcome { times: pilot, records: Vec::new(), slots: 0, elapsed_seconds: 0.0, stop: None };
     let Some((index, example)) = pilot_pattern(plan) else { return Ok(flown) };
     flown.times.steps = example.max_steps();
     let mut pattern = PreparedPattern::new(comm, layout, index as u64, example).map_err(beside)?;
@@ -102,7 +102,7 @@ pub fn run_pilot(
         if example.family == PatternFamily::PingPong { &[MessageMethod::PingPong] } else { &MessageMethod::EXCHANGES };
     let mut next = [FIRST_ITERATIONS; METHOD_COUNT];
     for size in 0..SIZE_COUNT {
-        let enough = flown.elapsed_seconds > EXTRAPOLATION_SHARE * limits.seconds || flown.interrupted;
+        let enough = flown.elapsed_seconds > EXTRAPOLATION_SHARE * limits.seconds || flown.stop.is_some();
         if size > 0 && enough {
             let more = (plan.sizes_bytes[size] - plan.sizes_bytes[size - 1]) * flown.times.steps;
             let seconds = more as f64 / ASSUMED_BYTES_PER_SECOND;
@@ -138,10 +138,10 @@ fn measure_size(
         }
     }
     shared[LOOPS_PER_METHOD * METHOD_COUNT] = limits.begin.elapsed().as_secs_f64();
-    shared[LOOPS_PER_METHOD * METHOD_COUNT + 1] = f64::from(u8::from(limits.interrupt.is_raised()));
+    shared[LOOPS_PER_METHOD * METHOD_COUNT + 1] = limits.interrupt.request(0.0) as f64;
     comm.max_f64(&mut shared).map_err(|error| PatternError { context: "pilot".into(), error })?;
     flown.elapsed_seconds = shared[LOOPS_PER_METHOD * METHOD_COUNT];
-    flown.interrupted = shared[LOOPS_PER_METHOD * METHOD_COUNT + 1] > 0.0;
+    flown.stop = stop_outcome(shared[LOOPS_PER_METHOD * METHOD_COUNT + 1] as u64);
     for way in 0..METHOD_COUNT {
         // A ping-pong has only one method, whose time is used for the others.
         let Some(method) = methods.get(way) else {

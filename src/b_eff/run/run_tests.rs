@@ -150,7 +150,7 @@ fn run(
         let cpus = HostCpus::survey(comm).unwrap();
         let interrupt = with_script(|script| script.interrupt.clone());
         let mut keeps = CapturedLines::default();
-        let mut run = CommRun::new(comm, &plan, &config, cpus, &interrupt, &mut keeps).unwrap();
+        let mut run = CommRun::new(comm, &plan, (&config, config.time_seconds), cpus, &interrupt, &mut keeps).unwrap();
         run.announce().unwrap();
         let ending = run.execute().unwrap();
         drop(run);

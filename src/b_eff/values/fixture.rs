@@ -100,6 +100,7 @@ fn config() -> CommConfig {
         buffers: BufferMode::Cyclic,
         repeat: RepetitionPolicy::Off,
         until_share: None,
+        time_limit: None,
         memory_per_process_bytes: None,
         rmax_gflops: None,
         out: None,

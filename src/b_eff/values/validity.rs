@@ -45,6 +45,9 @@ pub(super) fn criteria(result: &CommResult, curves: &[PatternCurve]) -> Vec<Crit
 fn complete(result: &CommResult) -> Criterion {
     match (&result.definition, result.ending.outcome) {
         (Some(_), RunOutcome::Interrupted) => Criterion::new("run complete (interrupted during repetitions)", true),
+        (Some(_), RunOutcome::Limit) => {
+            Criterion::new("run complete (ended by the time limit during repetitions)", true)
+        }
         (Some(_), RunOutcome::Killed) => Criterion::new("run complete (killed during repetitions)", true),
         (_, outcome) => Criterion::complete(outcome.label("interrupted by a signal"), outcome == RunOutcome::Complete),
     }

@@ -9,6 +9,7 @@ use crate::b_eff::plan::PatternFamily;
 use crate::b_eff::records::CommResult;
 use crate::frame::records::{RankNumbering, Warning};
 use crate::frame::units::{count, format_seconds, format_size};
+use crate::frame::values::time_limit;
 use crate::frame::values::warning::{self, machine_warnings};
 use crate::frame::values::{binding, interference};
 use crate::frame::words::{figure, list, nanoseconds, percent};
@@ -27,6 +28,7 @@ const WITHOUT_QUICK: &str = "Omit --quick for a valid value.";
 pub(super) fn warnings(result: &CommResult, curves: &[PatternCurve], value: &CommValue) -> Vec<Warning> {
     let setup = &result.setup;
     let mut found: Vec<Warning> = machine_warnings(&setup.machine, None).collect();
+    found.extend(time_limit::warning(result));
     let watched = result.all_pattern_records().map(|p| (p.pattern.clone(), p.interference.as_ref()));
     found.extend(interference::interference_warning("pattern", watched));
     found.extend(numbering(result));

@@ -16,6 +16,7 @@ pub mod segments;
 pub mod space;
 #[cfg(test)]
 mod tiling;
+pub mod time_limit;
 pub mod two_phase;
 
 pub use error::{Obstacle, PlanError};

@@ -8,6 +8,7 @@ use super::outlook::{AccessOutlook, Outlook};
 use super::patterns::{check_types, m_part_bytes, of_type, patterns};
 use super::segments::{check_reference, segment};
 use super::space::{plan_space, PartitionSpace};
+use super::time_limit::fitting_time_seconds;
 use super::{memory, partitions, schedule, PatternSpec, PlanError, Role, PATTERNS};
 use crate::b_eff_io::config::{Partitions, Release};
 use crate::b_eff_io::pattern_type::PatternType;
@@ -24,6 +25,9 @@ pub struct PreviewInput {
     pub partitions: Partitions,
     /// Scheduled time T.
     pub time_seconds: f64,
+    /// Time limit of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_seconds: Option<f64>,
     /// Pattern types, ascending.
     pub types: Vec<PatternType>,
     /// Rewrite all types.
@@ -122,6 +126,9 @@ pub struct Preview {
     pub partitions: Vec<PartitionPreview>,
     /// Scheduled time of the patterns that run, over all partitions, for one backend.
     pub scheduled_seconds: f64,
+    /// T that would fit into the time limit, if the given one does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitting_time_seconds: Option<f64>,
     /// Bytes all files take at the end of the first writes, all partitions and backends.
     pub total_bytes: u64,
     /// Period of the data stream.
@@ -167,8 +174,13 @@ pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
         file_bytes: memory::mapped_bytes(input.maps_files, &input.types, &space),
     });
     let scheduled = partitions.iter().flat_map(|p| &p.patterns).flat_map(|p| p.scheduled_seconds);
+    let scheduled_seconds: f64 = scheduled.sum();
+    let planned_seconds = scheduled_seconds * input.backends as f64;
+    let fitting_time_seconds =
+        input.limit_seconds.and_then(|limit| fitting_time_seconds(input.time_seconds, planned_seconds, limit));
     Ok(Preview {
-        scheduled_seconds: scheduled.sum(),
+        scheduled_seconds,
+        fitting_time_seconds,
         partitions,
         total_bytes,
         period_bytes,

@@ -11,6 +11,7 @@ fn input(ranks: u64) -> PreviewInput {
         release: Release::R2_1,
         partitions: Partitions::SmallMediumAll,
         time_seconds: 5400.0,
+        limit_seconds: None,
         types: PatternType::ALL.to_vec(),
         full_rewrite: false,
         shared_pointer: true,

@@ -35,12 +35,22 @@ pub enum StopReason {
     Space,
     /// Count-driven first write far beyond its scheduled time, cut; its segment keeps a hole.
     TimeGuard,
+    /// Time limit of the run.
+    Limit,
     /// Signal.
     Interrupted,
     /// Error.
     Error,
     /// Not run, with the reason.
     NotRun(String),
+}
+
+impl StopReason {
+    /// True if the pattern was cut: its rate is not that of the whole pattern.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        matches!(self, Self::Error | Self::Interrupted | Self::Limit)
+    }
 }
 
 /// Time of a pattern by parts, slowest rank; the sum is the pattern's time.

@@ -71,6 +71,7 @@ pub fn pattern_marks(result: &RunResult, record: &PatternRecord) -> Vec<QualityM
     match record.ended {
         StopReason::Error => marks.push(QualityMark::Error),
         StopReason::Interrupted => marks.push(QualityMark::Interrupted),
+        StopReason::Limit => marks.push(QualityMark::Limit),
         StopReason::TimeGuard => marks.push(QualityMark::TimeGuard),
         StopReason::Space => marks.push(QualityMark::Space),
         StopReason::NotRun(_) => marks.push(QualityMark::NotRun),

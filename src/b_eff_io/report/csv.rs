@@ -157,6 +157,7 @@ fn stop_reason_name(ended: &StopReason) -> &'static str {
         StopReason::Count => "count",
         StopReason::Space => "space",
         StopReason::TimeGuard => "time_guard",
+        StopReason::Limit => "limit",
         StopReason::Interrupted => "interrupted",
         StopReason::Error => "error",
         StopReason::NotRun(_) => "not_run",

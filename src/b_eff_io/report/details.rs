@@ -168,6 +168,7 @@ fn stop_reason_label(ended: &StopReason) -> &'static str {
         StopReason::Count => "count",
         StopReason::Space => "space",
         StopReason::TimeGuard => "guard",
+        StopReason::Limit => "limit",
         StopReason::Interrupted => "signl",
         StopReason::Error => "error",
         StopReason::NotRun(_) => "-",

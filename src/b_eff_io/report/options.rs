@@ -12,7 +12,7 @@ use crate::frame::report::text::{count, join_settings, list};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 36] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 37] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -52,6 +52,8 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 36] = [
     // Covered by the CPUs of the ranks.
     ("bind", ConfigFieldRole::Ignored),
     ("seed", ConfigFieldRole::Ignored),
+    // What it omits is in the result.
+    ("time_limit", ConfigFieldRole::Ignored),
 ];
 
 /// Options that differ from the defaults and affect the numbers, options of the drivers in the middle; None: none.

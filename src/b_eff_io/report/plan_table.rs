@@ -46,6 +46,15 @@ fn head(page: &mut TextPage, preview: &Preview) {
             count(input.backends, "backend")
         ),
     );
+    if let Some(seconds) = input.limit_seconds {
+        let fits = match preview.fitting_time_seconds {
+            None => "the run fits".to_owned(),
+            Some(fitting) => {
+                format!("the run does NOT fit; -T {fitting}s would, with what a run does beside measuring")
+            }
+        };
+        page.field("time limit", &format!("{}: {fits}", format_seconds(seconds)));
+    }
     let limit = input.limit_bytes.map_or_else(|| "no limit".to_owned(), |b| format!("limit {}", format_size(b)));
     page.field("space", &format!("{} for all files of the run ({limit})", format_size(preview.total_bytes)));
     page.field(
@@ -236,6 +245,7 @@ mod tests {
             release: Release::R2_1,
             partitions: Partitions::SmallMediumAll,
             time_seconds: 5400.0,
+            limit_seconds: None,
             types: PatternType::ALL.to_vec(),
             full_rewrite: false,
             shared_pointer: true,
@@ -300,6 +310,15 @@ mod tests {
         assert!(as_2_1.contains("does NOT fit") && !as_2_1.contains("guard: "), "{as_2_1}");
         let full = plan(2e9, |input| PreviewInput { limit_bytes: Some(1 << 30), ..input });
         assert!(full.contains("write does NOT fit the space: ") && full.contains("; space: "), "{full}");
+    }
+
+    #[test]
+    fn the_plan_says_what_fits_into_the_time_limit() {
+        let with = |limit_seconds| text(&preview(&PreviewInput { limit_seconds, ..input(2, None) }).unwrap());
+        assert!(!with(None).contains("time limit"));
+        assert!(with(Some(1e6)).contains("the run fits"));
+        let short = with(Some(180.0));
+        assert!(short.contains("3.0 min: the run does NOT fit; -T "), "{short}");
     }
 
     #[test]

@@ -17,19 +17,20 @@ use crate::b_eff_io::run::cut_run::CutRun;
 use crate::b_eff_io::run::fault_injection;
 use crate::b_eff_io::run::first_measurement::TypeDuration;
 use crate::b_eff_io::run::first_writes::try_first_writes;
+use crate::b_eff_io::run::limit_check::{left_seconds, omit, omits};
 use crate::b_eff_io::run::queue_calibration::calibrate_queues;
 use crate::b_eff_io::run::repetitions::{adopt_root_state, run_repetitions};
 use crate::b_eff_io::run::state::{BackendState, RunState};
 use crate::b_eff_io::run::sync_calibration::calibrate;
 use crate::b_eff_io::run::type_run::run_type;
-use crate::frame::records::{AccessMethod, CacheColdRecord, HugePagesRecord, ProbeTime, RunOutcome};
-use crate::frame::run::agree::max_seconds;
+use crate::frame::records::{AccessMethod, CacheColdRecord, HugePagesRecord, OmittedPart, ProbeTime, RunOutcome};
+use crate::frame::run::agree::{broadcast, max_seconds};
 use crate::frame::run::cache_cold;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::evidence::StorageSite;
 use crate::frame::run::huge_pages;
 use crate::frame::run::interference::HostCpus;
-use crate::frame::run::probe::{StorageProbe, MIN_RUN_SECONDS};
+use crate::frame::run::probe::{StorageProbe, MAX_SECONDS, MIN_RUN_SECONDS};
 use crate::frame::system::memory::high_water_bytes;
 use beff_stamp::Generation;
 
@@ -68,6 +69,7 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
         continue_run(run, cut, &parts)?;
     }
     let calibrate_seconds = begin.elapsed().as_secs_f64();
+    run.patterns_begin_seconds = calibrate_seconds;
     for access in AccessMethod::ALL {
         #[cfg(feature = "test-hooks")]
         fault_injection::inject_at_rest(run, access);
@@ -78,13 +80,13 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
             agree_on_stop(run)?;
         }
     }
-    if run.config.repeat != RepeatPolicy::Off {
+    if run.config.repeat != RepeatPolicy::Off && !omits(run, OmittedPart::Repetitions) {
         run_all_repetitions(run, &parts)?;
     }
     let last = std::mem::take(&mut run.unreported);
     run.observer.measurement_ended(run.stop.is_none(), last);
     let real_seconds = begin.elapsed().as_secs_f64();
-    if run.stop.is_none() {
+    if run.stop.is_none() && has_time_for_probe(run)? {
         probe_storage(run, &probe, ProbeTime::End)?;
     }
     Ok(IoEnding {
@@ -119,6 +121,12 @@ fn storage_probe(run: &RunState<'_>) -> StorageProbe {
         Some(backend) => Ok(run.run_dir.file(&Path::new(&backend.name).join("probe.dat"))),
     };
     StorageProbe::new(path)
+}
+
+/// True if the time limit leaves time for a probe. Collective.
+fn has_time_for_probe(run: &RunState<'_>) -> Result<bool, MpiError> {
+    let left = left_seconds(run).unwrap_or(f64::INFINITY);
+    Ok(run.limit.is_none() || broadcast(run.world, left)? > MAX_SECONDS)
 }
 
 /// Measures the storage on rank 0 alone, outside every clock and outside the real time.
@@ -234,6 +242,12 @@ fn run_all_repetitions(
         // Storage that is slower than the schedule must not leave ratios without intervals.
         end_seconds = end_seconds.max(run.elapsed_seconds() + run.plan.partition_seconds);
     }
+    // Only rank 0's clock counts.
+    let limit_seconds = left_seconds(run).map(|left| run.begin.elapsed().as_secs_f64() + left);
+    if let Some(limit_seconds) = limit_seconds.filter(|seconds| *seconds < end_seconds) {
+        omit(run, &[OmittedPart::Repetitions]);
+        end_seconds = limit_seconds;
+    }
     for (number, (part, inside)) in parts.iter().enumerate() {
         // Rank 0 is in every partition, and only its clock counts.
         let left = end_seconds - run.elapsed_seconds();
@@ -249,16 +263,6 @@ fn run_all_repetitions(
 /// Ranks outside a partition wait here without using their cores; then all ranks agree whether the run continues.
 fn agree_on_stop(run: &mut RunState<'_>) -> Result<(), MpiError> {
     run.world.idle_barrier()?;
-    let mut codes = [match run.stop {
-        None => u64::from(run.interrupt.is_raised()),
-        Some(RunOutcome::Failed) => 2,
-        Some(_) => 1,
-    }];
-    run.world.max_u64(&mut codes)?;
-    run.stop = match codes[0] {
-        0 => None,
-        1 => Some(RunOutcome::Interrupted),
-        _ => Some(RunOutcome::Failed),
-    };
+    run.stop = run.interrupt.agree_on_stop(run.world, run.stop)?;
     Ok(())
 }

@@ -16,9 +16,10 @@ use crate::b_eff_io::records::{SampleRecord, Verification};
 use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext};
 use crate::b_eff_io::run::files::WrittenPattern;
 use crate::b_eff_io::run::kernel_counters::KernelCounters;
+use crate::b_eff_io::run::limit_check::omits;
 use crate::b_eff_io::run::state::RunState;
 use crate::b_eff_io::run::verify::{reader_of, Findings, VerificationTarget};
-use crate::frame::records::{AccessMethod, ErrorRecord};
+use crate::frame::records::{AccessMethod, ErrorRecord, OmittedPart};
 use crate::frame::run::agree::{first_message, max_seconds};
 use crate::frame::run::clock::Instant;
 use crate::frame::run::error_agreement::next_step_of;
@@ -45,6 +46,28 @@ fn verifies_fully(run: &RunState<'_>, backend: usize) -> bool {
     run.config.verify == Verify::Full && run.backends[backend].moves_data && run.stop.is_none()
 }
 
+/// Assumed rate of a verification, all ranks, unless the calibration is slower.
+const ASSUMED_BYTES_PER_SECOND: f64 = 1e9;
+
+/// True if the time limit leaves time to verify these patterns; otherwise the run ends. Collective over the partition.
+fn has_time(
+    run: &mut RunState<'_>,
+    place: TypeContext<'_>,
+    backend: usize,
+    written: &[WrittenPattern],
+) -> Result<bool, MpiError> {
+    if run.limit.is_none() {
+        return Ok(true);
+    }
+    let bytes: u64 = written.iter().map(|w| w.calls.saturating_mul(w.spec.call_bytes)).fold(0, u64::saturating_add);
+    let rate = run.backends[backend]
+        .calibrated_bytes_per_second
+        .map_or(ASSUMED_BYTES_PER_SECOND, |rate| rate.min(ASSUMED_BYTES_PER_SECOND));
+    let seconds = bytes as f64 * place.partition.ranks as f64 / rate;
+    run.stop = run.interrupt.agree(place.comm, seconds)?;
+    Ok(run.stop.is_none())
+}
+
 /// With `--verify full`: verifies a closed file completely. Collective over the partition.
 ///
 /// # Errors
@@ -55,7 +78,7 @@ pub fn verify_file(
     backend: usize,
     file: usize,
 ) -> Result<Option<Verification>, MpiError> {
-    if !verifies_fully(run, backend) {
+    if !verifies_fully(run, backend) || !has_time(run, place, backend, &run.files[file].written.clone())? {
         return Ok(None);
     }
     let begin = Instant::now();
@@ -76,6 +99,9 @@ pub fn verify_before_rewrite(
     index: usize,
 ) -> Result<Verification, MpiError> {
     if place.access != AccessMethod::Rewrite || !verifies_fully(run, open.backend) {
+        return Ok(Verification::default());
+    }
+    if !has_time(run, place, open.backend, &[run.files[open.file].written[index].clone()])? {
         return Ok(Verification::default());
     }
     verify_pattern(run, place, open, index)
@@ -131,7 +157,8 @@ pub fn verify_sample(
     index: usize,
     (seconds, named): (f64, bool),
 ) -> Result<Option<SampleRecord>, MpiError> {
-    let done = run.config.verify == Verify::Sample && run.backends[open.backend].moves_data && run.stop.is_none();
+    let is_sampled = run.config.verify == Verify::Sample && !omits(run, OmittedPart::VerificationSamples);
+    let done = is_sampled && run.backends[open.backend].moves_data && run.stop.is_none();
     let written = match run.files[open.file].written.get(index) {
         Some(written) if done && written.calls > 0 => written.clone(),
         _ => return Ok(None),

@@ -20,6 +20,9 @@ pub mod files;
 pub mod first_measurement;
 pub mod first_writes;
 pub mod kernel_counters;
+pub mod limit_check;
+#[cfg(test)]
+mod limit_tests;
 pub mod measurement;
 pub mod pattern_execution;
 pub mod pattern_plan;
@@ -29,6 +32,7 @@ pub mod queue_calibration;
 pub mod reduction;
 pub mod region;
 pub mod repetitions;
+pub mod run_limit;
 #[cfg(test)]
 mod run_tests;
 pub mod sample_blocks;

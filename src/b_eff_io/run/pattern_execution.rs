@@ -78,10 +78,7 @@ impl PatternExecution {
     pub(super) fn is_finished(&self) -> bool {
         match (&self.pattern, &self.outcome) {
             (None, _) => true,
-            (Some(_), PatternOutcome::Measured(m)) => {
-                m.progress.calls >= self.plan.max_calls
-                    || matches!(m.ended, StopReason::Error | StopReason::Interrupted)
-            }
+            (Some(_), PatternOutcome::Measured(m)) => m.progress.calls >= self.plan.max_calls || m.ended.is_cut(),
             (Some(_), _) => false,
         }
     }

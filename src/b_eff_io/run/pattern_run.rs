@@ -11,11 +11,12 @@ use crate::b_eff_io::run::fault_injection;
 use crate::b_eff_io::run::file_verification;
 use crate::b_eff_io::run::files::WrittenPattern;
 use crate::b_eff_io::run::first_measurement::FirstMeasurement;
+use crate::b_eff_io::run::limit_check::omits;
 use crate::b_eff_io::run::measurement::LoopMeasurement;
 use crate::b_eff_io::run::pattern_execution::{describe, PatternExecution, PatternOutcome};
 use crate::b_eff_io::run::pattern_plan::PatternPlan;
 use crate::b_eff_io::run::state::RunState;
-use crate::frame::records::{AccessMethod, Evidence, RunOutcome};
+use crate::frame::records::{AccessMethod, Evidence, OmittedPart, RunOutcome};
 use crate::frame::run::latency;
 use crate::frame::run::{ProgressReport, TransferVolume};
 use crate::frame::units::count;
@@ -69,7 +70,8 @@ fn rounds(run: &RunState<'_>, turns: &[PatternExecution]) -> u32 {
     }
     // A repetition has those of the first measurement; each round has a sync.
     let by_time = (turn.plan.scheduled_seconds / MIN_ROUND_SECONDS) as u32;
-    run.config.rounds.min(by_time).max(1)
+    let rounds = if omits(run, OmittedPart::Rounds) { 1 } else { run.config.rounds };
+    rounds.min(by_time).max(1)
 }
 
 /// Completes a pattern: its record, and the state of the run that depends on it.
@@ -138,8 +140,15 @@ fn record_first_measurement(run: &mut RunState<'_>, backend: usize, record: Patt
     });
     let ended = record.ended.clone();
     run.observer.record(JournalLine::Pattern(Box::new(record)));
-    if ended == StopReason::Interrupted {
-        run.stop = Some(RunOutcome::Interrupted);
+    stop_after(run, &ended);
+}
+
+/// The run ends with a pattern that a signal or the time limit has cut.
+fn stop_after(run: &mut RunState<'_>, ended: &StopReason) {
+    match ended {
+        StopReason::Interrupted => run.stop = Some(RunOutcome::Interrupted),
+        StopReason::Limit => run.stop = Some(RunOutcome::Limit),
+        _ => {}
     }
 }
 
@@ -160,9 +169,7 @@ fn record_repetition(run: &mut RunState<'_>, type_repetition: TypeRepetition, mu
             measurement: record,
         })));
     }
-    if ended == StopReason::Interrupted {
-        run.stop = Some(RunOutcome::Interrupted);
-    }
+    stop_after(run, &ended);
 }
 
 /// Updates the description of the file's contents.

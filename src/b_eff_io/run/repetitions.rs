@@ -170,12 +170,10 @@ fn few_rounds_share(run: &RunState<'_>, passed: &[&FirstMeasurement]) -> f64 {
 pub const NUMBERS_PER_PARTITION: usize = 1 + 15;
 
 fn is_interrupted(run: &mut RunState<'_>, comm: &Comm) -> Result<bool, MpiError> {
-    let mut wanted = [u64::from(run.interrupt.is_raised())];
-    comm.max_u64(&mut wanted)?;
-    if wanted[0] > 0 {
-        run.stop = Some(RunOutcome::Interrupted);
-    }
-    Ok(wanted[0] > 0)
+    let outcome = run.interrupt.agree(comm, 0.0)?;
+    // The first measurement is complete: at the limit so is the run.
+    run.stop = outcome.filter(|outcome| *outcome != RunOutcome::Limit);
+    Ok(outcome.is_some())
 }
 
 struct RepetitionNeeds {

@@ -58,7 +58,7 @@ impl RunObserver<JournalLine> for JournalRecorder {
 }
 
 impl JournalRecorder {
-    fn patterns(&self) -> Vec<&PatternRecord> {
+    pub(super) fn patterns(&self) -> Vec<&PatternRecord> {
         self.lines
             .iter()
             .filter_map(|line| if let JournalLine::Pattern(p) = line { Some(&**p) } else { None })

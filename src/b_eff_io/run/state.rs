@@ -21,6 +21,7 @@ use crate::b_eff_io::run::first_measurement::{FirstMeasurement, TypeDuration};
 use crate::b_eff_io::run::kernel_counters::KernelCounters;
 use crate::b_eff_io::run::measurement::LoopRecorder;
 use crate::b_eff_io::run::peak_memory::PeakMemory;
+use crate::b_eff_io::run::run_limit::RunLimit;
 use crate::b_eff_io::run::verify::{Findings, StampedData};
 use crate::frame::records::{AccessMethod, ErrorRecord, RunOutcome};
 use crate::frame::run::agree::gather;
@@ -87,6 +88,8 @@ pub struct RunState<'a> {
     pub data: StampedData,
     /// Files of all partitions, types and backends.
     pub files: Vec<TypeFile>,
+    /// Time limit; None without one.
+    pub limit: Option<RunLimit>,
     /// Why the run stops; None while it continues.
     pub stop: Option<RunOutcome>,
     /// Time of verification by rereading so far.
@@ -103,6 +106,8 @@ pub struct RunState<'a> {
     pub begin: Instant,
     /// The run that this one continues.
     pub cut: Option<&'a CutRun>,
+    /// Start of the patterns, relative to it.
+    pub patterns_begin_seconds: f64,
     /// First measurements of the patterns.
     pub first_measurements: Vec<FirstMeasurement>,
     /// Durations of the types in the first measurement.
@@ -173,6 +178,7 @@ impl<'a> RunState<'a> {
                 reused: config.buffers == BufferPolicy::Reused,
             },
             files: Vec::new(),
+            limit: None,
             stop: None,
             full_verify_seconds: 0.0,
             done_seconds: 0.0,
@@ -181,6 +187,7 @@ impl<'a> RunState<'a> {
             peak_memory: PeakMemory::default(),
             begin: Instant::now(),
             cut: None,
+            patterns_begin_seconds: 0.0,
             first_measurements: Vec::new(),
             type_durations: Vec::new(),
             buffer_content: None,

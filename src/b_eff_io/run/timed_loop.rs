@@ -27,10 +27,14 @@ use crate::b_eff_io::run::batching::{next, BatchDecision, LoopLimits, LoopProgre
 use crate::b_eff_io::run::measurement::{LoopMeasurement, LoopRecorder};
 use crate::b_eff_io::run::reduction::{CompletedReduction, PendingReductions, REDUCTION_LEN};
 use crate::b_eff_io::run::submissions::SubmissionCounter;
+use crate::frame::records::RunOutcome;
 use crate::frame::run::agree::first_message;
 use crate::frame::run::clock::{self, Instant};
-use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::interrupt::{stop_outcome, Interrupt};
 use crate::frame::system::memory::{process_io, process_io_since};
+
+/// Batches that may follow before the ranks have agreed to end a loop.
+const BATCHES_BEFORE_END: f64 = 2.0;
 
 /// Parameters of a loop.
 #[derive(Clone, Copy, Debug)]
@@ -145,17 +149,27 @@ impl TimedLoop<'_, '_> {
         Ok(())
     }
 
-    /// This rank's contribution to a reduction: its time, that of its last batch, and whether it has a signal, an error, a file that
+    /// This rank's contribution to a reduction: its time, that of its last batch, and whether it requests the end, has an error, a file that
     /// requires lock-step or uses the page cache. A single rank is always in lock-step.
     fn local_numbers(&self) -> [f64; REDUCTION_LEN] {
         [
             self.elapsed_seconds() + self.in_flight_seconds,
             self.progress.last_seconds,
-            f64::from(u8::from(self.interrupt.is_raised())),
+            self.interrupt.request(self.ending_seconds()) as f64,
             f64::from(u8::from(self.error.is_some())),
             f64::from(u8::from(self.needs_lockstep || self.comm.size() == 1)),
             f64::from(u8::from(!self.is_direct)),
         ]
+    }
+
+    /// Estimated time from a request to end the loop to the end of its sync, and to remove what it has written. Batches are in flight, or issued before the request is agreed.
+    fn ending_seconds(&self) -> f64 {
+        let unsynced_calls = self.progress.calls - self.task.resume.map_or(0, |progress| progress.synced_calls);
+        let unsynced_bytes = unsynced_calls * self.task.limits.call_bytes_all_ranks;
+        let sync_seconds = self.task.limits.sync.map_or(0.0, |sync| sync.predict_seconds(unsynced_bytes));
+        let bytes = self.progress.calls * self.task.limits.call_bytes_all_ranks;
+        let removal_seconds = self.interrupt.limit().map_or(0.0, |limit| limit.removal_seconds(bytes));
+        BATCHES_BEFORE_END * self.progress.last_seconds.max(self.agreed.last_seconds) + sync_seconds + removal_seconds
     }
 
     fn post_reduction(&mut self) -> Result<(), MpiError> {
@@ -163,7 +177,7 @@ impl TimedLoop<'_, '_> {
         Ok(())
     }
 
-    /// Completes the oldest reduction: the slowest rank's times, and whether a rank has an error or a signal, which ends the loop.
+    /// Completes the oldest reduction: the slowest rank's times, and whether a rank has an error, a signal or a reached time limit, which ends the loop.
     fn complete_reduction(&mut self) -> Result<Option<StopReason>, MpiError> {
         let Some(completed) = self.reductions.complete()? else { return Ok(None) };
         self.intervals.decide_seconds += completed.complete_seconds;
@@ -171,7 +185,7 @@ impl TimedLoop<'_, '_> {
     }
 
     fn apply_reduction(&mut self, completed: &CompletedReduction) -> Option<StopReason> {
-        let [elapsed_seconds, last_seconds, signal, error, lockstep, is_cached] = completed.numbers;
+        let [elapsed_seconds, last_seconds, request, error, lockstep, is_cached] = completed.numbers;
         if completed.progress.calls > self.agreed.calls {
             self.recorder.record_batch(completed.progress.last_calls, last_seconds);
         }
@@ -181,11 +195,16 @@ impl TimedLoop<'_, '_> {
         self.is_lockstep = lockstep > 0.0;
         self.recorder.record_decision(completed.post_seconds + completed.complete_seconds);
         self.decisions += 1;
-        match (error > 0.0, signal > 0.0) {
-            (true, _) => Some(StopReason::Error),
-            (_, true) => Some(StopReason::Interrupted),
-            _ => None,
+        if error > 0.0 {
+            return Some(StopReason::Error);
         }
+        stop_outcome(request as u64).map(|outcome| {
+            if outcome == RunOutcome::Limit {
+                StopReason::Limit
+            } else {
+                StopReason::Interrupted
+            }
+        })
     }
 
     /// Decision as in release 2.1: barrier, clock at the root, broadcast. An error on another rank is not detected before the loop ends.

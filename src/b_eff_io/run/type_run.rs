@@ -11,6 +11,7 @@ use crate::b_eff_io::records::{JournalLine, TypeRecord, TypeRepetitionRecord};
 use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext};
 use crate::b_eff_io::run::file_verification;
 use crate::b_eff_io::run::files::{TypeFile, WrittenPattern};
+use crate::b_eff_io::run::limit_check::check_limit;
 use crate::b_eff_io::run::pattern_run::run_pattern;
 use crate::b_eff_io::run::state::{BackendState, RunState};
 use crate::frame::records::{AccessMethod, ErrorRecord, RunOutcome};
@@ -45,6 +46,12 @@ pub fn run_type(run: &mut RunState<'_>, place: TypeContext<'_>) -> Result<(), Mp
         if place.skips(run, spec) {
             skip_pattern(run, place, &open_files, index);
             continue;
+        }
+        if place.repetition.is_none() {
+            check_limit(run, place, open_files.len(), spec)?;
+            if run.stop.is_some() {
+                break;
+            }
         }
         run_pattern(run, place, &mut open_files, index, spec)?;
     }
@@ -103,6 +110,7 @@ fn open(
         return Ok(None);
     }
     let (opened, open_seconds) = timed_call(&mut run.backends[backend], comm, |driver| driver.open(&request))?;
+    run.limit.iter_mut().for_each(|limit| limit.note_open_or_close(open_seconds));
     let opened = opened.and_then(|file| path_check::check_name(&name, &path).map(|()| file));
     if run.agree_on_error(comm, opened.as_ref().err(), &during)? {
         // Ranks whose open succeeded keep the file until the process ends, because close is collective.
@@ -181,6 +189,7 @@ fn close(run: &mut RunState<'_>, place: TypeContext<'_>, open: OpenTypeFile) -> 
     let OpenTypeFile { backend, handle, file, open_seconds, hints_requested, hints_granted, .. } = open;
     let name = run.backends[backend].name.clone();
     let (closed, close_seconds) = timed_call(&mut run.backends[backend], comm, |_| handle.close())?;
+    run.limit.iter_mut().for_each(|limit| limit.note_open_or_close(close_seconds));
     let during = format!("{name}, {}, {} ranks, close of type {pattern_type}", access.name(), part.ranks);
     // After a signal the names have been removed, which some libraries report; the files are no longer needed.
     let error = closed.err().filter(|_| run.stop != Some(RunOutcome::Interrupted));

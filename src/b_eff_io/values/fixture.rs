@@ -148,6 +148,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         rounds: 1,
         repeat: crate::b_eff_io::config::RepeatPolicy::Off,
         until_percent: None,
+        time_limit: None,
         latency: false,
         unique_open: false,
         hints: Vec::new(),

@@ -73,7 +73,7 @@ fn a_stop_during_repetitions_keeps_the_first_measurement_valid() {
     let valid = |result: &RunResult| derive(result).validity.iter().find(|v| v.release == Release::R1).unwrap().valid;
     let mut result = noisy(3, 0.01, [1, 2, 2]);
     assert!(valid(&result), "{:?}", derive(&result).validity);
-    for outcome in [RunOutcome::Interrupted, RunOutcome::Killed] {
+    for outcome in [RunOutcome::Interrupted, RunOutcome::Limit, RunOutcome::Killed] {
         result.ending.outcome = outcome;
         assert!(valid(&result), "{outcome:?}");
     }

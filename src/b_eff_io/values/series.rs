@@ -132,10 +132,7 @@ impl MeasuredSeries {
 }
 
 pub(super) fn is_measured(p: &PatternRecord) -> bool {
-    p.calls > 0
-        && p.moved_bytes > 0
-        && p.seconds() > 0.0
-        && !matches!(p.ended, StopReason::Error | StopReason::Interrupted)
+    p.calls > 0 && p.moved_bytes > 0 && p.seconds() > 0.0 && !p.ended.is_cut()
 }
 
 pub(super) fn log_rate(p: &PatternRecord) -> f64 {

@@ -8,7 +8,7 @@ use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, MIN_M_PART_BYTES};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::Role;
-use crate::b_eff_io::records::{PatternRecord, RunResult, StopReason, TypeRecord};
+use crate::b_eff_io::records::{PatternRecord, RunResult, TypeRecord};
 use crate::frame::records::AccessMethod;
 use crate::frame::units::mb_per_second;
 use crate::frame::values::NULL_BACKEND;
@@ -101,7 +101,7 @@ impl<'a> TypeRecords<'a> {
 }
 
 fn is_finished(p: &PatternRecord) -> bool {
-    p.calls > 0 && p.was_run() && !matches!(p.ended, StopReason::Error | StopReason::Interrupted)
+    p.calls > 0 && p.was_run() && !p.ended.is_cut()
 }
 
 /// True for a fill-up with nothing to fill: it does not run and is not missing.

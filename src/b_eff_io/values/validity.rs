@@ -82,7 +82,7 @@ impl ValidityCheck<'_> {
     /// Repetitions follow everything that the definition requires: an interruption there does not matter.
     fn complete(&self) -> Criterion {
         let outcome = self.result.ending.outcome;
-        let is_cut = matches!(outcome, RunOutcome::Interrupted | RunOutcome::Killed);
+        let is_cut = matches!(outcome, RunOutcome::Interrupted | RunOutcome::Limit | RunOutcome::Killed);
         if is_cut && !self.result.repetitions.is_empty() && self.result.config.repeat != RepeatPolicy::Off {
             return Criterion::new("run complete (first measurement; repetitions interrupted)", true);
         }

@@ -174,6 +174,7 @@ const RELEASE_RULES: [RuleCase; 22] = [
 const OWN_RULES: [RuleCase; 12] = [
     ("another backend", through_posix, all(&["measured through MPI-IO (backend posix)"])),
     ("a signal", |r| r.ending.outcome = RunOutcome::Interrupted, all(&["run complete (interrupted)"])),
+    ("a limit", |r| r.ending.outcome = RunOutcome::Limit, all(&["run complete (ended by the time limit)"])),
     ("a kill", |r| r.ending.outcome = RunOutcome::Killed, all(&["run complete (killed)"])),
     ("an error", |r| r.errors.push(error()), all(&["I/O errors 1 == 0"])),
     (

@@ -16,6 +16,7 @@ use crate::frame::values::binding::shared_host_warning;
 use crate::frame::values::interference;
 use crate::frame::values::read_source::CachedReads;
 use crate::frame::values::storage_drift;
+use crate::frame::values::time_limit;
 use crate::frame::values::warning::{self, count_and_first, is_overrun, largest, machine_warnings, memory_ballooning};
 use crate::frame::values::{memory_of_hosts, MPI_IO, NULL_BACKEND};
 use crate::frame::words::{and_more, clause, list, percent};
@@ -58,6 +59,7 @@ pub(super) fn all_warnings(
     let mut found = Vec::new();
     let Manifest { machine, storage, .. } = &result.manifest;
     found.extend(machine_warnings(machine, Some(storage)));
+    found.extend(time_limit::warning(result));
     found.extend(shared_host_warning(machine));
     let is_cached = |p: &PatternRecord| p.calls > 0 && p.backend != NULL_BACKEND && p.direct != Some(true);
     if result.patterns.iter().any(is_cached) {

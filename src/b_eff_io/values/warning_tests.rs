@@ -7,7 +7,7 @@ use crate::b_eff_io::records::SampleRecord;
 use crate::b_eff_io::values::fixture::{edit_pattern, full_run};
 use crate::b_eff_io::values::{derive, Derived};
 use crate::frame::command::directory::removal_warning;
-use crate::frame::records::{Evidence, HostRecord};
+use crate::frame::records::{Evidence, HostRecord, OmittedPart, RunOutcome, TimeLimitRecord};
 use crate::frame::report::checks::assert_valid;
 use crate::frame::report::Views;
 use crate::frame::values::warning::warning_text;
@@ -101,6 +101,27 @@ fn all_reads_cached(result: &mut RunResult) {
 }
 
 /// Whatever fails in every pattern, partition and host, a backend has one warning of a kind.
+/// A limit without effect is none.
+#[test]
+fn a_time_limit_that_had_an_effect_is_a_warning() {
+    let with = |outcome: RunOutcome, record: TimeLimitRecord| {
+        let mut result = full_run();
+        (result.ending.outcome, result.time_limit) = (outcome, Some(record));
+        warnings(&result).into_iter().find(|warning| warning.kind == "time_limit")
+    };
+    let record = TimeLimitRecord { source: "squeue".into(), seconds: Some(180.0), ..TimeLimitRecord::default() };
+    assert_eq!(with(RunOutcome::Complete, record.clone()), None);
+    assert_eq!(with(RunOutcome::Interrupted, TimeLimitRecord { seconds: None, ..record.clone() }), None);
+    let ended = with(RunOutcome::Limit, record.clone()).unwrap();
+    assert_eq!(ended.summary, "the time limit ended the run");
+    assert!(ended.cause.contains("(squeue)") && ended.next_step.contains("more time"), "{ended:?}");
+    let omitted = vec![OmittedPart::Repetitions, OmittedPart::Rounds];
+    let short = TimeLimitRecord { omitted, fitting_time_seconds: Some(74.0), ..record };
+    let omits = with(RunOutcome::Complete, short).unwrap();
+    assert_eq!(omits.summary, "for the time limit the run omitted repetitions and rounds");
+    assert!(omits.next_step.contains("-T 74s"), "{omits:?}");
+}
+
 #[test]
 fn warnings_do_not_multiply() {
     let mut result = full_run();

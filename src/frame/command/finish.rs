@@ -76,8 +76,8 @@ fn finish_run<R: Views>(
     world.max_u64(&mut worst)?;
     *ending.rank_memory_high_water_bytes() = worst[0];
     let outcome = ending.outcome();
-    // After a signal the launcher may kill soon: the result comes before the files, whose names are removed already.
-    let result_first = outcome == RunOutcome::Interrupted;
+    // After a signal, or at the end of the job, the launcher may kill soon: the result comes before the removal of files.
+    let result_first = matches!(outcome, RunOutcome::Interrupted | RunOutcome::Limit);
     let mut left = None;
     if let Some(files) = files.filter(|_| !result_first) {
         let begin = Instant::now();
@@ -130,8 +130,10 @@ pub(crate) fn exit_code<R: JournaledResult>(result: &R) -> Exit {
         _ if result.is_corrupt() => Exit::Corruption,
         RunOutcome::Interrupted => Exit::Interrupted,
         // The request does not fit this machine: a script must not take it for a measurement.
-        RunOutcome::Complete if result.errors().is_empty() && result.has_no_measurement() => Exit::Usage,
-        RunOutcome::Complete if result.errors().is_empty() => Exit::Ok,
+        RunOutcome::Complete | RunOutcome::Limit if result.errors().is_empty() && result.has_no_measurement() => {
+            Exit::Usage
+        }
+        RunOutcome::Complete | RunOutcome::Limit if result.errors().is_empty() => Exit::Ok,
         _ => Exit::Failure,
     }
 }

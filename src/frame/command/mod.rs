@@ -11,6 +11,7 @@ pub mod observer;
 pub mod progress;
 pub(crate) mod start;
 pub mod stdout;
+pub(crate) mod time_limit;
 mod variables;
 
 use std::io::Write;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::print_diagnostic;
 use super::progress::ProgressMonitor;
-use crate::frame::records::{kinds, JournaledResult, RunOutcome, Warning};
+use crate::frame::records::{kinds, JournaledResult, RunOutcome, TimeLimitRecord, Warning};
 use crate::frame::report::Outputs;
 use crate::frame::run::{ByteCounter, ProgressReport, RunObserver, TransferVolume};
 use crate::frame::words::clause;
@@ -35,6 +35,13 @@ impl<R: JournaledResult> ResultCollector<R> {
     #[must_use]
     pub fn with_evaluator(mut self, judge: fn(&R) -> Vec<f64>) -> Self {
         self.evaluator = Some(judge);
+        self
+    }
+
+    /// Records the time limit, if there is one.
+    #[must_use]
+    pub fn with_time_limit(mut self, record: Option<TimeLimitRecord>) -> Self {
+        record.into_iter().for_each(|record| self.record(R::time_limit_line(record)));
         self
     }
 

@@ -17,11 +17,12 @@ use serde::{Deserialize, Serialize};
 use super::finalize::finalize;
 use super::progress::ProgressMonitor;
 use super::variables::Limits;
-use super::{print_diagnostic, reject_launch, reject_usage, stdout};
+use super::{print_diagnostic, reject_launch, reject_usage, stdout, time_limit};
+use crate::frame::config::TimeLimit;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::fault_injection;
 use crate::frame::options::ProgressArgs;
-use crate::frame::records::{HarnessCost, MachineRecord, StorageRecord};
+use crate::frame::records::{HarnessCost, MachineRecord, StorageRecord, TimeLimitRecord};
 use crate::frame::report::library::short_name;
 use crate::frame::report::{DisplayContext, Outputs, SaveStatus, TerminalOutput};
 use crate::frame::run::availability::SkippedBackend;
@@ -59,6 +60,7 @@ impl From<serde_json::Error> for CommandError {
 /// # Errors
 /// MPI does not start, or fails at the end.
 pub(crate) fn run_under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, CommandError>) -> anyhow::Result<Exit> {
+    time_limit::note_start();
     // As the launcher set it: MPI_Init may change it.
     let environment: HashMap<OsString, OsString> = std::env::vars_os().collect();
     let env = |name: &str| environment.get(OsStr::new(name))?.to_str().map(str::to_owned);
@@ -301,6 +303,8 @@ pub(crate) fn survey_storage(world: &Comm, path: &Path) -> Result<StorageRecord,
 pub(crate) struct MeasurementSetup {
     pub costs: HarnessCost,
     pub interrupt: Interrupt,
+    /// None without `--time-limit`; equal on all ranks.
+    pub time_limit: Option<TimeLimitRecord>,
     pub machine: Option<MachineRecord>,
 }
 
@@ -312,8 +316,18 @@ pub(crate) fn prepare_measurement(
     universe: &Universe,
     world: &Comm,
     survey: &Survey,
-    latency: bool,
+    (latency, limit): (bool, Option<TimeLimit>),
 ) -> Result<MeasurementSetup, CommandError> {
+    let mut job_limit = None;
+    let mut resolve = |requested| {
+        let (record, limit) = time_limit::resolve(requested)?;
+        job_limit = limit;
+        Ok(record)
+    };
+    let time_limit = match limit {
+        None => None,
+        Some(requested) => Some(broadcast_from_root(world, "time limit", || resolve(requested))?),
+    };
     let costs = harness::measure(world, latency)?;
     let of_rank = || format!("rank {}", world.rank());
     let interrupt = collective_step(world, "signals", || {
@@ -323,7 +337,7 @@ pub(crate) fn prepare_measurement(
         true => machine(universe, survey).map(Some).with_context(of_rank),
         false => Ok(None),
     })?;
-    Ok(MeasurementSetup { costs, interrupt, machine })
+    Ok(MeasurementSetup { costs, interrupt: interrupt.with_limit(job_limit), time_limit, machine })
 }
 
 /// Fills the output files with what `view` returns for their suffixes and prints the table, on rank 0. False if a file or stdout could

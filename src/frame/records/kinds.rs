@@ -1,7 +1,7 @@
 //! Kinds of warnings common to all benchmarks.
 
 use super::warning::kinds;
-use super::{AccessMethod, BindState, WarningKind};
+use super::{AccessMethod, BindState, OmittedPart, WarningKind};
 
 kinds! {
     /// More ranks than cores on a host.
@@ -111,6 +111,21 @@ kinds! {
         ratio: f64,
         /// Confidence interval of the ratio: 95 % for both directions together.
         interval: [f64; 2],
+    }
+
+    /// The time limit ended the run, or left too little time for parts of it.
+    TIME_LIMIT = "time_limit", 7,
+    "Give the job more time, or use a shorter --time." {
+        /// `--time-limit`, or what reported the end of the batch job.
+        source: String,
+        /// Time from the start of the run to the limit.
+        limit_seconds: Option<f64>,
+        /// Omitted parts, in the order of omission.
+        omitted: Vec<OmittedPart>,
+        /// The limit ended the run before everything was measured.
+        is_ended: bool,
+        /// T that would fit; None: the given one, or none is scheduled.
+        fitting_time_seconds: Option<f64>,
     }
 
     /// Files could not be removed.

@@ -14,6 +14,7 @@ mod machine;
 mod placement;
 mod probe;
 mod record;
+mod time_limit;
 mod warning;
 
 pub use beff_host::placement::{RankNumbering, Transport};
@@ -27,6 +28,7 @@ pub use placement::Placement;
 pub use probe::{ProbeRecord, ProbeTime};
 pub(crate) use record::{run_record, Accumulate};
 pub use record::{JournaledResult, RunEnd};
+pub use time_limit::{OmittedPart, TimeLimitRecord};
 pub(crate) use warning::{kinds, WARNING_DEFINITION};
 pub use warning::{Warning, WarningFigure, WarningKind};
 
@@ -168,6 +170,8 @@ pub struct BareLoopPair {
 pub enum RunOutcome {
     /// All patterns were executed.
     Complete,
+    /// The time limit ended it before all patterns were executed; completed measurements are kept.
+    Limit,
     /// A signal ended it; completed measurements are kept.
     Interrupted,
     /// An error ended it; completed measurements are kept.
@@ -183,6 +187,7 @@ impl RunOutcome {
     pub fn label(self, interrupted: &'static str) -> &'static str {
         match self {
             Self::Complete => "complete",
+            Self::Limit => "ended by the time limit",
             Self::Interrupted => interrupted,
             Self::Failed => "failed",
             Self::Killed => "killed",

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-use super::{ErrorRecord, RunOutcome, Warning};
+use super::{ErrorRecord, RunOutcome, TimeLimitRecord, Warning};
 
 /// The result of a run that is recorded line by line.
 pub trait JournaledResult: Sized {
@@ -28,6 +28,12 @@ pub trait JournaledResult: Sized {
 
     /// Line for a warning.
     fn warning_line(warning: Warning) -> Self::JournalLine;
+
+    /// Line for the time limit, which replaces an earlier one.
+    fn time_limit_line(record: TimeLimitRecord) -> Self::JournalLine;
+
+    /// The time limit, if there is one.
+    fn time_limit(&self) -> Option<&TimeLimitRecord>;
 
     /// Adds a warning without a line of the journal.
     fn add_warning(&mut self, warning: Warning) {
@@ -116,6 +122,9 @@ macro_rules! run_record {
             )?
             $($(#[$of_start])* pub $start: $Start,)+
             $($(#[$of_field])* pub $field: $Field,)+
+            /// Time limit of the run; None without `--time-limit`.
+            #[serde(default)]
+            pub time_limit: Option<$crate::frame::records::TimeLimitRecord>,
             /// Errors that ended the run.
             pub errors: Vec<$crate::frame::records::ErrorRecord>,
             /// Warnings of the run itself (incomplete or truncated journal, files not removed, ...); warnings that follow from the
@@ -144,6 +153,8 @@ macro_rules! run_record {
                 $(#[$of_variant])*
                 $Variant($Content),
             )+
+            /// The time limit; again when something is omitted.
+            TimeLimit($crate::frame::records::TimeLimitRecord),
             /// An error.
             Error($crate::frame::records::ErrorRecord),
             /// A warning.
@@ -161,6 +172,7 @@ macro_rules! run_record {
                     $($benchmark: $BENCHMARK.into(),)?
                     $($start,)+
                     $($field: Default::default(),)+
+                    time_limit: None,
                     errors: Vec::new(),
                     warnings: Vec::new(),
                     ending: Default::default(),
@@ -195,6 +207,7 @@ macro_rules! run_record {
                 match line {
                     $Line::Start { .. } => {}
                     $($Line::$Variant(record) => self.$field.accumulate(record),)+
+                    $Line::TimeLimit(record) => self.time_limit.accumulate(record),
                     $Line::Error(error) => self.errors.push(error),
                     $Line::Warning(warning) => self.warnings.push(warning),
                     $Line::End(ending) => self.ending = ending,
@@ -203,6 +216,14 @@ macro_rules! run_record {
 
             fn warning_line(warning: $crate::frame::records::Warning) -> $Line {
                 $Line::Warning(warning)
+            }
+
+            fn time_limit_line(record: $crate::frame::records::TimeLimitRecord) -> $Line {
+                $Line::TimeLimit(record)
+            }
+
+            fn time_limit(&self) -> Option<&$crate::frame::records::TimeLimitRecord> {
+                self.time_limit.as_ref()
             }
 
             fn end_line(ending: $Ending) -> $Line {

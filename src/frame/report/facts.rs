@@ -158,6 +158,7 @@ pub fn identity(machine: &MachineRecord, directory: &str) -> String {
 pub fn problems(outcome: RunOutcome, errors: &[ErrorRecord], is_corrupt: bool) -> Vec<String> {
     let ended = match outcome {
         RunOutcome::Complete => None,
+        RunOutcome::Limit => Some("its time limit ended it".to_owned()),
         RunOutcome::Interrupted => Some("it was interrupted".to_owned()),
         RunOutcome::Failed => Some("it failed".to_owned()),
         RunOutcome::Killed => Some("it was killed".to_owned()),

@@ -6,6 +6,7 @@ use crate::frame::records::{ErrorRecord, JournaledResult, MachineRecord, RunOutc
 pub(crate) fn outcome_notice(outcome: RunOutcome) -> Option<&'static str> {
     match outcome {
         RunOutcome::Complete => None,
+        RunOutcome::Limit => Some("ENDED BY THE TIME LIMIT: these results end where the run was stopped."),
         RunOutcome::Interrupted => Some("INTERRUPTED by a signal: these results end where the run was stopped."),
         RunOutcome::Failed => Some("FAILED: an error ended this run; these results end where it occurred."),
         RunOutcome::Killed => Some("KILLED: no end was recorded; these results are those in the journal."),
@@ -20,6 +21,7 @@ pub(crate) fn result_suffix(result: &impl JournaledResult) -> String {
 pub(crate) fn outcome_suffix(outcome: RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Complete => "",
+        RunOutcome::Limit => ", ENDED BY THE TIME LIMIT",
         RunOutcome::Interrupted => ", INTERRUPTED",
         RunOutcome::Failed => ", FAILED",
         RunOutcome::Killed => ", KILLED",

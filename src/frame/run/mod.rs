@@ -15,6 +15,7 @@ pub mod harness;
 pub mod huge_pages;
 pub mod interference;
 pub mod interrupt;
+pub mod job_limit;
 pub mod latency;
 pub mod loop_pairs;
 pub mod path_check;

@@ -22,7 +22,7 @@ const TARGET_SECONDS: f64 = 0.5;
 /// Minimum number of rounds, unless they take longer than [`MAX_SECONDS`] together.
 const MIN_ROUNDS: usize = 5;
 /// Maximum time, on storage on which even few rounds are slow.
-const MAX_SECONDS: f64 = 3.0;
+pub const MAX_SECONDS: f64 = 3.0;
 const MAX_ROUNDS: usize = 100;
 
 /// Shorter runs have no probes: two would take more than a twentieth of their time.

@@ -5,8 +5,11 @@ use beff_backends::BackendError;
 use hdrhistogram::Histogram;
 
 use super::harness::median_ns;
+use super::interrupt::Interrupt;
+use super::job_limit::JobLimit;
 use super::testing::{approx_equal, run_ranks, scripted_call, Script};
 use super::{agree, error_agreement, latency};
+use crate::frame::records::RunOutcome;
 
 #[test]
 fn agreements_are_equal_on_all_ranks() {
@@ -35,6 +38,55 @@ fn agreements_are_equal_on_all_ranks() {
         assert_eq!(seen[0], (1..=ranks).collect::<Vec<_>>());
         assert!(seen[1..].iter().all(Vec::is_empty));
     }
+}
+
+/// Rank 0 has the limit, another one the signal: every rank ends in the same way.
+#[test]
+fn ranks_agree_on_the_limit_of_rank_0() {
+    use RunOutcome::{Failed, Interrupted, Limit};
+    run_ranks(
+        3,
+        |_| Script::default().cost("second", 1.0),
+        |comm| {
+            let last = comm.rank() == 2;
+            let limit = comm.is_root().then(|| JobLimit::new(10.0, 0.0));
+            let interrupt = Interrupt::default().with_limit(limit);
+            assert_eq!(interrupt.agree(comm, 0.0).unwrap(), None);
+            assert_eq!(interrupt.agree(comm, 7.0).unwrap(), None);
+            assert_eq!(interrupt.agree(comm, 8.0).unwrap(), Some(Limit), "what follows would last too long");
+            assert_eq!(interrupt.agree_on_stop(comm, None).unwrap(), None);
+            (0..9).for_each(|_| assert_eq!(scripted_call("second", ""), None));
+            assert_eq!(interrupt.is_raised(), comm.is_root(), "only rank 0's clock decides");
+            assert_eq!(interrupt.agree(comm, 0.0).unwrap(), Some(Limit));
+            assert_eq!(interrupt.agree_on_stop(comm, None).unwrap(), None, "a complete run is complete");
+            assert_eq!(interrupt.agree_on_stop(comm, comm.is_root().then_some(Limit)).unwrap(), Some(Limit));
+            assert_eq!(interrupt.agree_on_stop(comm, last.then_some(Failed)).unwrap(), Some(Failed));
+            assert_eq!(interrupt.agree_on_cause(comm, false).unwrap(), None);
+            // A rank without a limit that has stopped because another one has.
+            assert_eq!(interrupt.agree_on_cause(comm, last).unwrap(), Some(Limit));
+            if last {
+                interrupt.raise();
+            }
+            assert_eq!(interrupt.agree(comm, 0.0).unwrap(), Some(Interrupted), "a signal outweighs the limit");
+            assert_eq!(interrupt.agree_on_stop(comm, comm.is_root().then_some(Limit)).unwrap(), Some(Interrupted));
+            assert_eq!(interrupt.agree_on_cause(comm, true).unwrap(), Some(Interrupted));
+        },
+    );
+}
+
+#[test]
+fn a_shared_limit_is_as_far_away_on_all_ranks() {
+    run_ranks(
+        3,
+        |_| Script::default().cost("second", 1.0),
+        |comm| {
+            let interrupt = Interrupt::default().with_limit(comm.is_root().then(|| JobLimit::new(10.0, 0.0)));
+            let shared = interrupt.share_limit(comm).unwrap();
+            assert!(shared.limit().is_some_and(|limit| approx_equal(limit.left_seconds(), 7.5)));
+            let none = Interrupt::default().share_limit(comm).unwrap();
+            assert!(none.limit().is_none() && !none.is_raised());
+        },
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub(crate) mod hints;
 pub mod interference;
 pub mod read_source;
 pub mod storage_drift;
+pub(crate) mod time_limit;
 pub(crate) mod warning;
 
 pub use bare_loop::BareLoopRatio;

@@ -120,6 +120,7 @@ mod tests {
             iterations: IterationRule::default(),
             repeat: RepetitionPolicy::Off,
             until_share: None,
+            time_limit: None,
             modes: ModeChoice::Both,
             file: Some(InitialFileState::Existing),
             buffers: Some(IterationBuffers::Reused),

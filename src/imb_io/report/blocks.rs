@@ -171,6 +171,7 @@ pub(super) fn marks(result: &ImbResult, record: &RowRecord, value: &RowValue) ->
         RowStatus::Complete => None,
         RowStatus::Error(_) => Some(QualityMark::Error),
         RowStatus::Interrupted => Some(QualityMark::Interrupted),
+        RowStatus::Limit => Some(QualityMark::Limit),
         RowStatus::NotRun(_) => Some(QualityMark::NotRun),
     };
     let is_complete = ended.is_none();
@@ -215,6 +216,7 @@ pub(super) fn is_wrong(result: &ImbResult, record: &RowRecord) -> bool {
 pub(super) fn failure_reason(record: &RowRecord) -> Option<String> {
     match &record.ended {
         RowStatus::Complete | RowStatus::NotRun(_) => None,
+        RowStatus::Limit => Some("ENDED by the time limit".to_owned()),
         RowStatus::Interrupted => Some("INTERRUPTED by a signal".to_owned()),
         RowStatus::Error(message) => Some(format!("ERROR on {}", one_line(message))),
     }

@@ -18,7 +18,7 @@ use crate::imb_io::values::{ImbDerived, RowValue};
 
 use super::blocks::mode_name;
 
-const FIELDS: [(&str, ConfigFieldRole); 25] = [
+const FIELDS: [(&str, ConfigFieldRole); 26] = [
     ("benchmarks", definition("benchmarks")),
     ("sizes", ConfigFieldRole::Ignored),
     ("iterations", definition("iterations")),
@@ -47,6 +47,8 @@ const FIELDS: [(&str, ConfigFieldRole); 25] = [
     ("repeat", ConfigFieldRole::Ignored),
     ("until_share", ConfigFieldRole::Ignored),
     ("bare", ConfigFieldRole::Ignored),
+    // What it omits is in the result.
+    ("time_limit", ConfigFieldRole::Ignored),
 ];
 
 pub(super) fn comparable(result: &ImbResult, derived: &ImbDerived) -> ComparableRun {

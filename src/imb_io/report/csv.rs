@@ -117,6 +117,7 @@ fn end(ended: &RowStatus) -> (&'static str, Option<&str>) {
     match ended {
         RowStatus::Complete => ("complete", None),
         RowStatus::Error(message) => ("error", Some(message)),
+        RowStatus::Limit => ("limit", None),
         RowStatus::Interrupted => ("interrupted", None),
         RowStatus::NotRun(reason) => ("not_run", Some(reason)),
     }

@@ -14,7 +14,7 @@ use super::job::ConfiguredBackend;
 use super::timed_loop::{IterationLoop, OverlapMode, SyncPlacement};
 use super::verify::{verify_range, verify_windows};
 use super::{contents, timed_loop, RowContext};
-use crate::frame::records::ErrorRecord;
+use crate::frame::records::{ErrorRecord, RunOutcome};
 use crate::frame::run::agree;
 use crate::frame::run::loop_pairs::{LoopKind, LoopPairs};
 use crate::frame::run::path_check;
@@ -67,8 +67,8 @@ struct BareComparison<'a> {
 }
 
 pub(super) enum BareOutcome {
-    /// The records, complete on rank 0; true after a signal, with the records before it.
-    Records(Vec<ImbBareRecord>, bool),
+    /// The records, complete on rank 0; why the run stops, with the records before it.
+    Records(Vec<ImbBareRecord>, Option<RunOutcome>),
     Failed(ErrorRecord),
 }
 
@@ -81,7 +81,7 @@ pub(super) fn compare(
     let mut records = Vec::new();
     let is_usable = |backend: &&ConfiguredBackend| backend.name == "mpiio" && backend.unavailable_reason.is_none();
     let Some(backend) = backends.iter().find(is_usable) else {
-        return Ok(BareOutcome::Records(records, false));
+        return Ok(BareOutcome::Records(records, None));
     };
     let own = Comm::comm_self();
     for (number, (benchmark, transfer)) in compared_benchmarks().enumerate() {
@@ -95,7 +95,7 @@ pub(super) fn compare(
         };
         // The others wait for the first rank.
         world.idle_barrier()?;
-        let raised = agree::any_rank(world, bench.interrupt.is_raised())?;
+        let stop = bench.interrupt.agree(world, 0.0)?;
         match agree::all_or_first_error(world, measured)? {
             Ok(measured) => records.extend(measured),
             Err((rank, message)) => {
@@ -109,11 +109,11 @@ pub(super) fn compare(
                 }))
             }
         }
-        if raised {
-            return Ok(BareOutcome::Records(records, true));
+        if stop.is_some() {
+            return Ok(BareOutcome::Records(records, stop));
         }
     }
-    Ok(BareOutcome::Records(records, false))
+    Ok(BareOutcome::Records(records, None))
 }
 
 /// Result with an error message of this rank, or of all.

@@ -6,7 +6,8 @@ use beff_ffi::MpiError;
 use super::outcome::RowAbort;
 use super::team::Team;
 use super::RowContext;
-use crate::frame::run::{agree, error_agreement};
+use crate::frame::records::RunOutcome;
+use crate::frame::run::error_agreement;
 use crate::imb_io::plan::{IterationRule, PlannedRow};
 
 pub(super) struct ConfiguredBackend {
@@ -105,12 +106,13 @@ impl RowJob<'_> {
         error_agreement::all_or_error(&self.team.active, mine, self.during)?.map_err(RowAbort::Failed)
     }
 
-    /// Ends the row after a signal on any rank. Called between files: a timed loop runs to its end. Collective.
+    /// Ends the row after a signal on any rank, or at the time limit. Called between files: a timed loop runs to its end. Collective.
     pub(super) fn check_interrupt(&self, bench: &RowContext<'_>) -> Result<(), RowAbort> {
-        if agree::any_rank(&self.team.active, bench.interrupt.is_raised())? {
-            return Err(RowAbort::Interrupted);
+        match bench.interrupt.agree(&self.team.active, 0.0)? {
+            None => Ok(()),
+            Some(RunOutcome::Limit) => Err(RowAbort::Limit),
+            Some(_) => Err(RowAbort::Interrupted),
         }
-        Ok(())
     }
 
     /// Ends the row if the backend does not support it.

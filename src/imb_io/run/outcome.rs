@@ -85,6 +85,7 @@ pub(super) enum RowAbort {
     NotRun(String),
     Failed(ErrorRecord),
     Interrupted,
+    Limit,
     /// Error between the ranks, which ends the run.
     Mpi(MpiError),
 }

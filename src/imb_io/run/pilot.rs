@@ -86,7 +86,7 @@ impl PilotCosts {
                         errors.push(error);
                         None
                     }
-                    Err(RowAbort::NotRun(_) | RowAbort::Interrupted) => None,
+                    Err(RowAbort::NotRun(_) | RowAbort::Interrupted | RowAbort::Limit) => None,
                 };
                 self.samples.push((kind, probes));
             }

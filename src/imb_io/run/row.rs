@@ -74,6 +74,7 @@ fn aborted(mut record: RowRecord, stopped: RowAbort, begin: Instant) -> Result<R
         RowAbort::Mpi(error) => return Err(error),
         RowAbort::NotRun(reason) => RowStatus::NotRun(reason),
         RowAbort::Interrupted => RowStatus::Interrupted,
+        RowAbort::Limit => RowStatus::Limit,
         RowAbort::Failed(mut error) => {
             if error.no_space {
                 error.next_step = "free space, give a smaller volume (--iter) or smaller sizes (--msglog), or choose \

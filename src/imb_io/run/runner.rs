@@ -46,7 +46,8 @@ pub struct RowRunner<'a> {
     expected_seconds: f64,
     done_seconds: f64,
     verify_seconds: f64,
-    interrupted: bool,
+    /// Why the run stops; None while it continues.
+    stop: Option<RunOutcome>,
     planned_bytes: u64,
     recent_transfers: Vec<TransferVolume>,
 }
@@ -95,7 +96,7 @@ impl<'a> RowRunner<'a> {
             expected_seconds: 0.0,
             done_seconds: 0.0,
             verify_seconds: 0.0,
-            interrupted: false,
+            stop: None,
             planned_bytes: windows_bytes,
             recent_transfers: Vec::new(),
         })
@@ -171,18 +172,18 @@ impl<'a> RowRunner<'a> {
     pub fn execute(&mut self) -> Result<ImbEnding, MpiError> {
         let plan = self.plan;
         for block in plan.rows.chunk_by(same_block) {
-            if !self.interrupted {
+            if self.stop.is_none() {
                 self.measure_block(block)?;
             }
         }
         self.repeat_rows()?;
-        if self.context.config.bare && !self.interrupted {
+        if self.context.config.bare && self.stop.is_none() {
             self.compare_bare()?;
         }
         let last = std::mem::take(&mut self.recent_transfers);
-        self.observer.measurement_ended(!self.interrupted, last);
+        self.observer.measurement_ended(self.stop.is_none(), last);
         Ok(ImbEnding {
-            outcome: if self.interrupted { RunOutcome::Interrupted } else { RunOutcome::Complete },
+            outcome: self.stop.unwrap_or(RunOutcome::Complete),
             real_seconds: self.begin.elapsed().as_secs_f64(),
             verify_seconds: self.verify_seconds,
             cleanup_seconds: 0.0,
@@ -194,9 +195,9 @@ impl<'a> RowRunner<'a> {
     /// Compares with bare loops; an error is recorded, and the run continues.
     fn compare_bare(&mut self) -> Result<(), MpiError> {
         match bare::compare(self.world, &mut self.context, &self.backends)? {
-            BareOutcome::Records(records, interrupted) => {
+            BareOutcome::Records(records, stop) => {
                 records.into_iter().for_each(|record| self.observer.record(ImbLine::Bare(record)));
-                self.interrupted |= interrupted;
+                self.stop = stop;
             }
             BareOutcome::Failed(error) => self.observer.record(ImbLine::Error(error)),
         }
@@ -211,12 +212,11 @@ impl<'a> RowRunner<'a> {
             let mut previous = vec![[None; 2]; self.backends.len()];
             'rows: for row in rows {
                 for (backend, previous) in previous.iter_mut().enumerate() {
-                    let of_mode = &mut previous[usize::from(row.mode == Mode::NonAggregate)];
-                    *of_mode = self.measure_row(row, backend, index, *of_mode)?;
-                    if self.is_interrupted(index)? {
-                        self.interrupted = true;
+                    if self.stops_before(row, backend, index)? {
                         break 'rows;
                     }
+                    let of_mode = &mut previous[usize::from(row.mode == Mode::NonAggregate)];
+                    *of_mode = self.measure_row(row, backend, index, *of_mode)?;
                 }
             }
         }
@@ -227,10 +227,10 @@ impl<'a> RowRunner<'a> {
     /// Runs rounds of repetitions after the first measurements. Collective over the world.
     fn repeat_rows(&mut self) -> Result<(), MpiError> {
         let (plan, mut round) = (self.plan, 0);
-        while !self.interrupted && self.context.config.repeat.allows_another(round) {
+        while self.stop.is_none() && self.context.config.repeat.allows_another(round) {
             let mut measured = false;
             for block in plan.rows.chunk_by(same_block) {
-                if !self.interrupted {
+                if self.stop.is_none() {
                     measured |= self.repeat_block(block, round)?;
                 }
             }
@@ -253,12 +253,11 @@ impl<'a> RowRunner<'a> {
                     if !self.needs_repetition(self.row_number(row, backend), index)? {
                         continue;
                     }
-                    measured = true;
-                    self.repeat_row(row, backend, index, round)?;
-                    if self.is_interrupted(index)? {
-                        self.interrupted = true;
+                    if self.stops_before(row, backend, index)? {
                         break 'rows;
                     }
+                    measured = true;
+                    self.repeat_row(row, backend, index, round)?;
                 }
             }
         }
@@ -398,14 +397,17 @@ impl<'a> RowRunner<'a> {
         Ok(())
     }
 
-    /// True after a signal on any rank of a team.
-    fn is_interrupted(&self, team: usize) -> Result<bool, MpiError> {
-        let raised = self.context.interrupt.is_raised();
-        self.teams[team].1.as_ref().map_or(Ok(raised), |team| agree::any_rank(&team.active, raised))
+    /// True if the run ends before this row: after a signal on any rank of the team, or if the row would last beyond the time limit.
+    fn stops_before(&mut self, row: &PlannedRow, backend: usize, team: usize) -> Result<bool, MpiError> {
+        let seconds = self.estimate(row, backend).row_seconds;
+        if let Some(team) = &self.teams[team].1 {
+            self.stop = self.context.interrupt.agree(&team.active, seconds)?;
+        }
+        Ok(self.stop.is_some())
     }
 
     fn agree_on_interrupt(&mut self) -> Result<(), MpiError> {
-        self.interrupted = agree::any_rank(self.world, self.interrupted || self.context.interrupt.is_raised())?;
+        self.stop = self.context.interrupt.agree_on_stop(self.world, self.stop)?;
         Ok(())
     }
 }

@@ -102,6 +102,7 @@ fn config() -> ImbConfig {
         iterations: IterationRule::default(),
         repeat: RepetitionPolicy::Off,
         until_share: None,
+        time_limit: None,
         modes: ModeChoice::Both,
         file: Some(InitialFileState::Existing),
         buffers: Some(IterationBuffers::Reused),

@@ -10,6 +10,7 @@ use crate::frame::units::{count, format_seconds, format_size};
 use crate::frame::values::binding::shared_host_warning;
 use crate::frame::values::interference;
 use crate::frame::values::read_source::CachedReads;
+use crate::frame::values::time_limit;
 use crate::frame::values::warning::{self, count_and_first, machine_warnings, memory_ballooning};
 use crate::frame::values::{hints, MPI_IO, NULL_BACKEND};
 use crate::frame::words::{nanoseconds, percent};
@@ -26,6 +27,7 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
     found.extend(allocations(result));
     found.extend(not_verified(result));
     found.extend(machine_warnings(&result.setup.machine, Some(&result.setup.storage)));
+    found.extend(time_limit::warning(result));
     found.extend(shared_host_warning(&result.setup.machine));
     if result.measurements().any(|r| r.backend != NULL_BACKEND && r.direct != Some(true)) {
         found.extend(memory_ballooning(&result.setup.machine));

@@ -11,7 +11,7 @@ use crate::replay::records::ReplayResult;
 use crate::replay::values::{CallSubset, LevelComparison as Line, LevelKind, ReplayDerived};
 
 /// Every field of the configuration.
-const FIELDS: [(&str, ConfigFieldRole); 19] = [
+const FIELDS: [(&str, ConfigFieldRole); 20] = [
     ("pace", definition("pace")),
     ("scale", definition("scale")),
     ("cache", definition("page cache")),
@@ -33,6 +33,8 @@ const FIELDS: [(&str, ConfigFieldRole); 19] = [
     // The placement of the ranks is a fact of its own.
     ("bind", ConfigFieldRole::Ignored),
     ("seed", ConfigFieldRole::Ignored),
+    // What it omits is in the result.
+    ("time_limit", ConfigFieldRole::Ignored),
 ];
 
 pub(super) fn comparable(result: &ReplayResult, derived: &ReplayDerived) -> ComparableRun {

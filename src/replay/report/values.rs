@@ -140,7 +140,9 @@ pub(super) fn verdict_reasons(result: &ReplayResult, derived: &ReplayDerived) ->
     let failed = result
         .repetitions
         .iter()
-        .filter(|p| matches!(p.ended, RepetitionStatus::Error(_) | RepetitionStatus::Interrupted))
+        .filter(|p| {
+            matches!(p.ended, RepetitionStatus::Error(_) | RepetitionStatus::Interrupted | RepetitionStatus::Limit)
+        })
         .count();
     let broken = if failed > 0 { format!(", {failed} of them failed or interrupted") } else { String::new() };
     let missing =

@@ -212,12 +212,13 @@ pub fn execute(
     let mut failed = Vec::new();
     let planned = planned_repetitions(config);
     let all = planned.len() as u64;
+    let mut repetition_seconds: f64 = 0.0;
     for (done, (number, name)) in planned.into_iter().enumerate() {
         if failed.contains(&name) {
             continue;
         }
-        if agree::any_rank(comm, means.interrupt.is_raised())? {
-            ending.outcome = RunOutcome::Interrupted;
+        if let Some(outcome) = means.interrupt.agree(comm, repetition_seconds)? {
+            ending.outcome = outcome;
             break;
         }
         let Some(way) = replay_backend(config, name) else { continue };
@@ -245,6 +246,7 @@ pub fn execute(
             options: driver_options(config, means.run_dir, name),
             landing_bytes: context.scan.landing_bytes()[1],
         };
+        let started = Instant::now();
         let outcome = job.run(details.as_mut())?;
         failed.extend(outcome.failure.as_ref().map(|_| name));
         let goes_on = record_outcome(outcome, observer, &mut ending);
@@ -253,6 +255,7 @@ pub fn execute(
             let _ = means.run_dir.empty(name);
         }
         comm.barrier()?;
+        repetition_seconds = repetition_seconds.max(started.elapsed().as_secs_f64());
         if !goes_on {
             break;
         }
@@ -371,6 +374,7 @@ fn record_outcome(
     ending.prepare_seconds += outcome.prepare_seconds;
     ending.verify_seconds += outcome.verify_seconds;
     match record.ended {
+        RepetitionStatus::Limit => ending.outcome = RunOutcome::Limit,
         RepetitionStatus::Interrupted => ending.outcome = RunOutcome::Interrupted,
         RepetitionStatus::Error(_) => ending.outcome = RunOutcome::Failed,
         RepetitionStatus::Complete | RepetitionStatus::NotRun(_) => {}

@@ -38,6 +38,7 @@ fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayC
         pace,
         scale: 1.0,
         repeat: 0,
+        time_limit: None,
         cache: CachePolicy::Keep,
         direct: DirectPolicy::Off,
         dio_align_bytes: None,

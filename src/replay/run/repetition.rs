@@ -18,7 +18,7 @@ use super::stall_watch::{ActivityNote, StallLimits, StallWatch};
 use super::verify::{CorruptRead, ReadVerifier};
 use super::{files, ReplayAbort, ReplayContext};
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::records::{ErrorRecord, InterferenceRecord};
+use crate::frame::records::{ErrorRecord, InterferenceRecord, RunOutcome};
 use crate::frame::run::agree::{self, first_message};
 use crate::frame::run::interference::{CpuObservation, HostCpus};
 use crate::frame::run::{error_agreement, path_check};
@@ -317,8 +317,8 @@ impl RepetitionJob<'_> {
         around: &RepetitionConditions,
     ) -> Result<RepetitionOutcome, MpiError> {
         let (comm, measured, checker) = (self.comm, &player.timing, &player.checker);
-        let interrupted = agree::any_rank(comm, measured.interrupted)?;
-        let failure = self.failed_calls(player)?.filter(|_| !interrupted);
+        let stop = self.context.interrupt.agree_on_cause(comm, measured.interrupted)?;
+        let failure = self.failed_calls(player)?.filter(|_| stop.is_none());
         let mut most = [
             measured.span.as_secs_f64(),
             player.deadlines.late_ns as f64 * 1e-9,
@@ -346,7 +346,8 @@ impl RepetitionJob<'_> {
         let (classes, processes) = self.sum_records(agree::gather(comm, &mine)?);
         let record = ProfileRepetition {
             ended: match &failure {
-                _ if interrupted => RepetitionStatus::Interrupted,
+                _ if stop == Some(RunOutcome::Limit) => RepetitionStatus::Limit,
+                _ if stop.is_some() => RepetitionStatus::Interrupted,
                 Some(error) => RepetitionStatus::Error(format!("rank {}: {}", error.rank, error.message)),
                 None => RepetitionStatus::Complete,
             },

@@ -109,6 +109,7 @@ fn config(backends: &[&str], repeat: u64) -> ReplayConfig {
         pace: Pace::Fast,
         scale: 1.0,
         repeat,
+        time_limit: None,
         cache: CachePolicy::Drop,
         direct: DirectPolicy::ByBackend,
         dio_align_bytes: None,

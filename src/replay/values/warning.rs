@@ -10,6 +10,7 @@ use crate::frame::units::{count, format_seconds, format_size};
 use crate::frame::values::binding::shared_host_warning;
 use crate::frame::values::interference;
 use crate::frame::values::read_source::CACHED_THRESHOLD;
+use crate::frame::values::time_limit;
 use crate::frame::values::warning::{self, machine_warnings, memory_ballooning};
 use crate::frame::values::NULL_BACKEND;
 use crate::frame::words::{clause, percent};
@@ -45,6 +46,7 @@ pub(super) fn warnings(result: &ReplayResult, verdict: &FidelityVerdict) -> Vec<
     found.extend(unchecked(result, verdict));
     found.extend(allocations(result));
     found.extend(machine_warnings(&result.setup.machine, Some(&result.setup.storage)));
+    found.extend(time_limit::warning(result));
     let is_direct = |name: &str| {
         let backend = result.config.backend_of(name);
         backends::supports(backend, |row| row.can_direct) && result.config.direct.of(backend) != DirectPolicy::Off

@@ -22,7 +22,7 @@ pub(crate) struct ProgressEvent<'a> {
     what: Option<&'a str>,
     /// Stage of the part, or the completed stage.
     stage: Option<&'a str>,
-    /// Completed share of the run, 0 to 1, by time; of `end` below 1 if a signal or an error ended the run.
+    /// Completed share of the run, 0 to 1, by time; of `end` below 1 if a signal, an error or the time limit ended the run.
     share: Option<f64>,
     /// Time since the begin of the run.
     elapsed_seconds: Option<f64>,
