@@ -104,6 +104,13 @@ fn journal_has_a_pattern(results: &Path) -> bool {
     journals.any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(r#""record":"pattern""#)))
 }
 
+fn ends_its_ranks(name: &str) {
+    let scratch = Scratch::new();
+    let run = job(&scratch, name).run();
+    assert!(run.seconds < 60.0, "{run}");
+    check_results(&scratch, &run);
+}
+
 fn ends_before_its_limit(name: &str) {
     let scratch = Scratch::new();
     let run = job(&scratch, name).run();

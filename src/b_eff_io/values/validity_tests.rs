@@ -171,7 +171,7 @@ const RELEASE_RULES: [RuleCase; 22] = [
 ];
 
 /// Further criteria, for every value.
-const OWN_RULES: [RuleCase; 12] = [
+const OWN_RULES: [RuleCase; 13] = [
     ("another backend", through_posix, all(&["measured through MPI-IO (backend posix)"])),
     ("a signal", |r| r.ending.outcome = RunOutcome::Interrupted, all(&["run complete (interrupted)"])),
     ("a limit", |r| r.ending.outcome = RunOutcome::Limit, all(&["run complete (ended by the time limit)"])),
