@@ -69,7 +69,7 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
         continue_run(run, cut, &parts)?;
     }
     let calibrate_seconds = begin.elapsed().as_secs_f64();
-    run.patterns_begin_seconds = calibrate_seconds;
+    run.patterns_begin = (calibrate_seconds, run.done_seconds);
     for access in AccessMethod::ALL {
         #[cfg(feature = "test-hooks")]
         fault_injection::inject_at_rest(run, access);
@@ -243,7 +243,7 @@ fn run_all_repetitions(
         end_seconds = end_seconds.max(run.elapsed_seconds() + run.plan.partition_seconds);
     }
     // Only rank 0's clock counts.
-    let limit_seconds = left_seconds(run).map(|left| run.begin.elapsed().as_secs_f64() + left);
+    let limit_seconds = left_seconds(run).map(|left| run.elapsed_seconds() + left);
     if let Some(limit_seconds) = limit_seconds.filter(|seconds| *seconds < end_seconds) {
         omit(run, &[OmittedPart::Repetitions]);
         end_seconds = limit_seconds;

@@ -77,7 +77,7 @@ pub fn check_limit(
 
 fn progress(run: &RunState<'_>, limit: &RunLimit, left_seconds: f64) -> LimitProgress {
     let all_seconds = run.plan.scheduled_seconds(run.config);
-    let since = limit.last_omission.unwrap_or((run.patterns_begin_seconds, 0.0));
+    let since = limit.last_omission.unwrap_or(run.patterns_begin);
     LimitProgress {
         real_seconds: run.begin.elapsed().as_secs_f64() - since.0,
         done_seconds: run.done_seconds - since.1,

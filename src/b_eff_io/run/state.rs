@@ -106,8 +106,8 @@ pub struct RunState<'a> {
     pub begin: Instant,
     /// The run that this one continues.
     pub cut: Option<&'a CutRun>,
-    /// Start of the patterns, relative to it.
-    pub patterns_begin_seconds: f64,
+    /// Start of the patterns of this run, relative to it, and the scheduled time of those completed before.
+    pub patterns_begin: (f64, f64),
     /// First measurements of the patterns.
     pub first_measurements: Vec<FirstMeasurement>,
     /// Durations of the types in the first measurement.
@@ -187,7 +187,7 @@ impl<'a> RunState<'a> {
             peak_memory: PeakMemory::default(),
             begin: Instant::now(),
             cut: None,
-            patterns_begin_seconds: 0.0,
+            patterns_begin: (0.0, 0.0),
             first_measurements: Vec::new(),
             type_durations: Vec::new(),
             buffer_content: None,

@@ -3,10 +3,10 @@
 use super::TimeAccount;
 use crate::b_eff_io::records::{PatternRecord, RunResult, TypeRecord};
 
-/// The account of a result; None if the times before the measurement are not recorded.
+/// The account of a result; None if the times before the measurement are not recorded, or if they are those of several runs.
 pub(super) fn account(result: &RunResult) -> Option<TimeAccount> {
     let ending = &result.ending;
-    let set_up = ending.set_up?;
+    let set_up = ending.set_up.filter(|_| result.continuations.is_empty())?;
     let of_files = |t: &TypeRecord| t.open_seconds + t.close_seconds;
     let timed_seconds = result.patterns.iter().map(PatternRecord::seconds).sum::<f64>()
         + result.repetitions.iter().map(|r| r.measurement.seconds()).sum::<f64>()
