@@ -457,14 +457,12 @@ fn run_measurement(
             }
             None => ReplayEnding::default(),
         };
-        // The ranks beyond the recorded ones wait here.
-        world.idle_barrier()?;
+        world.idle_barrier()?; // with the ranks beyond the recorded ones
         Ok(ReplayEnding { outcome: outcome_from_root(world, ending.outcome)?, ..ending })
     };
     let files = MeasuredFiles { run_dir: &run_dir, keep: config.keep_files };
-    let level = DetailLevel::of(args.output.full || args.output.detail.is_some(), false);
     measure_and_report(world, Some(files), collector, work, |result, derived, place| {
-        result.sheet(derived, level, place).into()
+        result.sheet(derived, DetailLevel::of(args.output.full || args.output.detail.is_some(), false), place).into()
     })
 }
 
