@@ -43,7 +43,11 @@ pub(super) fn load(path: &Path, config: &Config, ranks: u64) -> Result<RunResult
         return Ok(result);
     }
     let cause = format!("the run had other options: {}", differences.join(", "));
-    Err(refused(path, &cause, "With --continue, give output options and --time-limit only: all others are those of the run."))
+    Err(refused(
+        path,
+        &cause,
+        "With --continue, give output options and --time-limit only: all others are those of the run.",
+    ))
 }
 
 fn differing_fields(then: &Config, now: &Config) -> Vec<String> {

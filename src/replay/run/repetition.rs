@@ -345,12 +345,7 @@ impl RepetitionJob<'_> {
             player.ledger.sums.iter().map(|(account, both)| (*account, *both)).collect();
         let (classes, processes) = self.sum_records(agree::gather(comm, &mine)?);
         let record = ProfileRepetition {
-            ended: match &failure {
-                _ if stop == Some(RunOutcome::Limit) => RepetitionStatus::Limit,
-                _ if stop.is_some() => RepetitionStatus::Interrupted,
-                Some(error) => RepetitionStatus::Error(format!("rank {}: {}", error.rank, error.message)),
-                None => RepetitionStatus::Complete,
-            },
+            ended: status(stop, failure.as_ref()),
             calls: compared.calls,
             calls_as_recorded: compared.as_recorded,
             differences: compared.differences,
@@ -479,5 +474,15 @@ impl RepetitionJob<'_> {
         }
         outcome.record.real_seconds = agree::max_seconds(self.comm, begin.elapsed().as_secs_f64())?;
         Ok(outcome)
+    }
+}
+
+/// Status of a repetition that ended for this reason, or in which calls failed.
+fn status(stop: Option<RunOutcome>, failure: Option<&ErrorRecord>) -> RepetitionStatus {
+    match (stop, failure) {
+        (Some(RunOutcome::Limit), _) => RepetitionStatus::Limit,
+        (Some(_), _) => RepetitionStatus::Interrupted,
+        (None, Some(error)) => RepetitionStatus::Error(format!("rank {}: {}", error.rank, error.message)),
+        (None, None) => RepetitionStatus::Complete,
     }
 }
