@@ -130,7 +130,7 @@ on_disk() {
 
 on_gluster() {
     gluster_mount
-    # The shared file pointer of ROMIO is a file, of which hosts see old values. With OMPIO no wrong data was seen.
+    # Hosts see old contents, with ROMIO also of the file that has its shared pointer. In the one run with OMPIO no data was wrong.
     if [ "$mpi" = mpich ]; then check "io, default caches" 3 '.corruptions | length > 0' -- "${io[@]}"; fi
     gluster_without_caches
     check "io, no caches" 0 "$sound and ($compared)" -- "${io[@]}"

@@ -351,13 +351,13 @@ fn required_refuses_before_anything_runs() {
     let mut file = uring(&path, OpenMode::CreateNew, Direct::Required, 8);
     let odd = shared(1032);
     let reason = file.support(&odd).reason().unwrap();
-    assert!(reason.contains("ranks share sectors of") || reason.contains("gives no alignment"), "{reason}");
+    assert!(reason.contains("ranks share sectors of") || reason.contains("reports no alignment"), "{reason}");
     let mut buffer = TransferBuffer::new(1 << 16, 1 << 16).unwrap();
     let error = file.prepare(&odd, Direction::Write, &mut buffer, &[]).unwrap_err();
     assert_eq!(error.cause, FailureCause::Unsupported);
     assert!(error.text.contains(&reason), "{error}");
     let full = uring(Path::new("/dev/full"), OpenMode::Update, Direct::Required, 8);
-    assert!(full.support(&pattern(4096, 1, 4)).reason().unwrap().contains("gives no alignment"));
+    assert!(full.support(&pattern(4096, 1, 4)).reason().unwrap().contains("reports no alignment"));
 }
 
 #[test]

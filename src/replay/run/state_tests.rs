@@ -164,5 +164,6 @@ fn a_wait_that_would_deadlock_with_a_collective_call_is_given_up() {
     let of_1 = [open, "200,210,File_sync,handle=1,after=0@60", read, close];
     let (seen, _) = replay_profile(&profile(&["x"], &[&of_0, &of_1]), 2, &["posix"], Pace::Fast);
     let pass = &seen.passes[0];
-    assert_eq!([pass.calls_as_recorded, pass.waits, pass.bytes_checked, pass.bytes_wrong], [8, 0, 0, 0]);
+    // The read may come before the write: its bytes are not compared.
+    assert_eq!([pass.calls, pass.waits, pass.bytes_checked, pass.bytes_wrong], [8, 0, 0, 0]);
 }
