@@ -23,13 +23,12 @@ const OPTIONS: [&str; 12] = [
     "full",
 ];
 
-/// A run on two ranks, killed in a rewrite or soon after.
-fn killed(scratch: &Scratch) {
+/// A run on two ranks, killed when it has recorded so many types.
+fn killed(scratch: &Scratch, types: usize) {
     let mut running = Launch::new(2).args(OPTIONS).into(scratch).start();
     let out = scratch.join("out.jsonl");
-    // Three types of two backends are written, one is rewritten.
-    running.until("a rewritten type", || {
-        fs::read_to_string(&out).is_ok_and(|text| text.matches(r#""record":"type""#).count() >= 8)
+    running.until("so many types", || {
+        fs::read_to_string(&out).is_ok_and(|text| text.matches(r#""record":"type""#).count() >= types)
     });
     for rank in running.ranks() {
         signal(rank, "KILL");
@@ -60,7 +59,8 @@ fn continued(scratch: &Scratch, name: &str) -> (Run, Value) {
 #[test]
 fn a_killed_run_keeps_its_complete_types() {
     let scratch = Scratch::new();
-    killed(&scratch);
+    // Three types of two backends are written, one is rewritten.
+    killed(&scratch, 8);
     let before = journal(&scratch, "pattern");
     let (run, result) = continued(&scratch, "again");
     let record = &items(&result["continuations"])[0];
@@ -92,4 +92,14 @@ fn a_killed_run_keeps_its_complete_types() {
     refused(1, &out, &["--out", "x"], &["number of ranks was 2, and is 1 now"]);
     refused(2, &out, &["--out", "x", "--types", "0"], &["the run had other options: types"]);
     refused(2, &scratch.join("again.jsonl"), &["--out", "x"], &["the run is complete"]);
+}
+
+/// The file in which the run was cut is one that this run has not opened when it removes the directory.
+#[test]
+fn a_run_killed_in_its_first_writes_leaves_nothing() {
+    let scratch = Scratch::new();
+    killed(&scratch, 2);
+    let (run, result) = continued(&scratch, "again");
+    let record = &items(&result["continuations"])[0];
+    assert!(number(&record["units_kept"]) >= 1 && record["files_left"].is_null(), "{run} {record}");
 }

@@ -6,6 +6,7 @@ use crate::b_eff_io::config::Config;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::records::{PatternRecord, RunResult, TypeRecord, UnitRecord};
+use crate::b_eff_io::run::files::file_name;
 use crate::frame::records::AccessMethod;
 use crate::frame::run::run_dir::RunDir;
 
@@ -70,6 +71,12 @@ impl CutRun {
     pub fn with_directory(self, run_dir: &RunDir) -> Self {
         let path = Path::new(&self.result.manifest.run_dir);
         let directory = run_dir.open_other(path, &self.result.config.backends).ok();
+        // Files of types that this run has not opened yet belong to it, too.
+        for unit in self.kept.iter().chain(&self.cut_in) {
+            for backend in &self.result.config.backends {
+                let _ = run_dir.file(&file_name(backend, unit.ranks, unit.pattern_type, 0));
+            }
+        }
         Self { directory, ..self }
     }
 

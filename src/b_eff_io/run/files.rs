@@ -92,13 +92,7 @@ impl TypeFile {
     /// Name below the run directory, for types with private files that of this rank's.
     #[must_use]
     pub fn name(&self, rank: u64) -> PathBuf {
-        let stem = format!("n{}-type{}-{}", self.ranks, self.pattern_type, self.pattern_type.name());
-        let directory = Path::new(&self.backend);
-        if self.is_private() {
-            directory.join(format!("{stem}-rank{rank:07}.dat"))
-        } else {
-            directory.join(format!("{stem}.dat"))
-        }
+        file_name(&self.backend, self.ranks, self.pattern_type, rank)
     }
 
     /// Layout of `rank` in the file.
@@ -113,6 +107,18 @@ impl TypeFile {
     /// Offsets beyond the largest file offset.
     pub fn pattern(&self, written: &WrittenPattern, rank: u64, max_calls: u64) -> Result<AccessPattern, PlanError> {
         rank_pattern(&self.rank_layout(rank), &written.spec, written.stream_bytes, max_calls)
+    }
+}
+
+/// Name of the file of a type below the run directory, for types with private files that of `rank`.
+#[must_use]
+pub fn file_name(backend: &str, ranks: u64, pattern_type: PatternType, rank: u64) -> PathBuf {
+    let stem = format!("n{ranks}-type{pattern_type}-{}", pattern_type.name());
+    let directory = Path::new(backend);
+    if pattern_type.has_private_files() {
+        directory.join(format!("{stem}-rank{rank:07}.dat"))
+    } else {
+        directory.join(format!("{stem}.dat"))
     }
 }
 
