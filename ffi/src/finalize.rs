@@ -76,8 +76,8 @@ impl Universe {
     }
 }
 
-/// Ends this process without MPI_Finalize, from the thread that reached the limit. The launcher is told, as MPI_Finalize does, by PMIx or by the
-/// wire protocol of PMI-1; other launchers may report a crash.
+/// Ends this process without MPI_Finalize, from the thread that reached the limit. The process signs off from the launcher, as MPI_Finalize
+/// does, by PMIx or by the wire protocol of PMI-1; other launchers may report a crash.
 pub fn leave(mpi: MpiThread, exit_code: c_int) -> ! {
     // Allocated before the other thread stops.
     let pmi = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse().ok());
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_launcher_is_told_once_and_answers() {
+    fn the_sign_off_is_sent_once_and_answered() {
         // Also after an answer to the thread that has stopped, and in parts; not if the launcher refuses, is gone, or is none.
         for (answer, expected) in [
             (&["cmd=finalize_ack\n"][..], true),
