@@ -33,13 +33,14 @@ pub(super) fn expand(
     commands: &[&Command],
     translate: impl Fn(Vec<OsString>) -> Result<Vec<OsString>, UsageError>,
 ) -> Result<Vec<OsString>, UsageError> {
-    let Some((file, typed)) = extract_from_option(&args) else { return Ok(args) };
-    let recorded = recorded_command_line(Path::new(&file))?;
-    merge_arguments(commands, &translate(recorded)?, &typed, &file.to_string_lossy())
+    let Some((option, path, typed)) = extract_from_option(&args) else { return Ok(args) };
+    let file = format!("{option} {}", path.to_string_lossy());
+    let recorded = recorded_command_line(&file, Path::new(&path))?;
+    merge_arguments(commands, &translate(recorded)?, &typed, &file)
 }
 
-/// The value of `--from` or `--continue`, and all other arguments.
-fn extract_from_option(args: &[OsString]) -> Option<(OsString, Vec<OsString>)> {
+/// `--from` or `--continue`, its value, and all other arguments.
+fn extract_from_option(args: &[OsString]) -> Option<(&'static str, OsString, Vec<OsString>)> {
     let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
     for (at, arg) in args[..end].iter().enumerate() {
         let text = arg.to_str().unwrap_or_default();
@@ -54,28 +55,28 @@ fn extract_from_option(args: &[OsString]) -> Option<(OsString, Vec<OsString>)> {
         // The command itself reads what it continues.
         let own = if option == CONTINUE { &args[at..at + words] } else { &[] };
         let rest = args[..at].iter().chain(own).chain(&args[at + words..]).cloned().collect();
-        return Some((value, rest));
+        return Some((if option == CONTINUE { CONTINUE } else { "--from" }, value, rest));
     }
     None
 }
 
-fn recorded_command_line(path: &Path) -> Result<Vec<OsString>, UsageError> {
-    let name = path.display();
+/// Command line of the run; `file` names option and file in messages.
+fn recorded_command_line(file: &str, path: &Path) -> Result<Vec<OsString>, UsageError> {
     let refused = |cause: String| {
         UsageError::new(cause, "Name a file that a run with --out PREFIX wrote: PREFIX.json or PREFIX.jsonl.")
     };
-    let bytes = input::read_result(path).map_err(|e| refused(format!("--from {name}: {e}")))?;
+    let bytes = input::read_result(path).map_err(|e| refused(format!("{file}: {e}")))?;
     // In a journal the first line contains it.
     let mut documents = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
     let first = documents.next().and_then(Result::ok).unwrap_or(Value::Null);
-    let words = find_command_line(&first, 4).ok_or_else(|| refused(format!("--from {name}: not a result of a run")))?;
+    let words = find_command_line(&first, 4).ok_or_else(|| refused(format!("{file}: not a result of a run")))?;
     let word = |word: &Value| word.as_str().map(OsString::from);
     words
         .iter()
         .map(word)
         .collect::<Option<Vec<_>>>()
         .filter(|words| !words.is_empty())
-        .ok_or_else(|| refused(format!("--from {name}: its command line is not known")))
+        .ok_or_else(|| refused(format!("{file}: its command line is not known")))
 }
 
 /// Finds the field `command_line` in any part of a result.
@@ -107,12 +108,12 @@ fn merge_arguments(
     let name = of_recorded.unwrap_or(first);
     if let Some(other) = of_typed.filter(|other| *other != name) {
         return Err(UsageError::new(
-            format!("--from {file}: a result of `beff-raw {name}`, not of `beff-raw {other}`"),
+            format!("{file}: a result of `beff-raw {name}`, not of `beff-raw {other}`"),
             format!("Type {name} in place of {other}, or leave the command out."),
         ));
     }
     let Some(command) = commands.iter().find(|command| command.name == name && command.measures) else {
-        return Err(UsageError::new(format!("--from {file}: {name} measures nothing"), "Name the result of a run."));
+        return Err(UsageError::new(format!("{file}: {name} measures nothing"), "Name the result of a run."));
     };
     let line = (command.options)(clap::Command::new(name));
     let new_parts = split_arguments(&line, new);
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn another_command_is_refused() {
-        let error = merge_arguments(&all_commands(), &words("x comm"), &words("beff-raw imb"), "run.json")
+        let error = merge_arguments(&all_commands(), &words("x comm"), &words("beff-raw imb"), "--from run.json")
             .unwrap_err()
             .to_string();
         assert!(error.contains("run.json: a result of `beff-raw comm`, not of `beff-raw imb`"), "{error}");
@@ -210,9 +211,13 @@ mod tests {
     #[test]
     fn the_option_is_found_in_both_spellings() {
         for line in ["b --from r.json -q", "b --from=r.json -q", "b -q --from r.json"] {
-            let (file, rest) = extract_from_option(&words(line)).unwrap();
+            let (option, file, rest) = extract_from_option(&words(line)).unwrap();
+            assert_eq!(option, "--from");
             assert_eq!((file, rest), ("r.json".into(), words("b -q")));
         }
+        let (option, file, rest) = extract_from_option(&words("b --continue r.jsonl -q")).unwrap();
+        assert_eq!((option, file.to_str()), ("--continue", Some("r.jsonl")));
+        assert_eq!(rest, words("b --continue r.jsonl -q"), "the command reads what it continues");
         assert!(
             extract_from_option(&words("b -- --from r.json")).is_none()
                 && extract_from_option(&words("b --from")).is_none()
@@ -234,11 +239,11 @@ mod tests {
             "{\"command_line\": []}",
         ] {
             std::fs::write(&path, text).unwrap();
-            let error = recorded_command_line(&path).unwrap_err().to_string();
+            let error = recorded_command_line("--continue run.json", &path).unwrap_err().to_string();
             assert!(error.contains("run.json") && error.contains("PREFIX.json"), "{text}: {error}");
         }
         std::fs::write(&path, "{\"manifest\": {\"command_line\": [\"b\", \"-q\"]}}\n{broken").unwrap();
-        assert_eq!(recorded_command_line(&path).unwrap(), words("b -q"));
-        assert!(recorded_command_line(&directory.path().join("none.json")).is_err());
+        assert_eq!(recorded_command_line("--from run.json", &path).unwrap(), words("b -q"));
+        assert!(recorded_command_line("--from none.json", &directory.path().join("none.json")).is_err());
     }
 }
