@@ -143,8 +143,8 @@ pub struct ImbAccessArgs {
     /// Binding of the ranks.
     #[command(flatten)]
     pub ranks: BindArgs,
-    /// After the rows, run some of them in turns with bare C loops of the same MPI calls, and show the overhead of this
-    /// program (mpiio)
+    /// After the rows, run the benchmarks with blocking calls at known offsets in turns with bare C loops of the same MPI
+    /// calls, and show the overhead of this program (mpiio)
     #[arg(long, help_heading = HEADING_CHECKS)]
     pub bare: bool,
     /// Seed of the data; two runs with the same seed write the same bytes

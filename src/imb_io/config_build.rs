@@ -48,6 +48,12 @@ impl ImbArgs {
         for backend in &chosen {
             check_runs_something(backend, &benchmarks)?;
         }
+        if access.bare && !benchmarks.iter().any(|benchmark| benchmark.has_bare_loop()) {
+            return Err(UsageError::new(
+                "--bare has no effect: none of the named benchmarks makes blocking calls at known offsets, the only ones with bare loops",
+                "Leave it out, or name one of *_Indv and *_Expl with blocking calls, e.g. S_Read_Expl.",
+            ));
+        }
         Ok(ImbConfig {
             benchmarks: benchmarks.iter().map(|benchmark| benchmark.name.to_owned()).collect(),
             backends: measure.backend.clone(),

@@ -158,6 +158,7 @@ fn options_without_effect_are_refused() {
         refused(&format!("{option} --backend posix,uring"), &["no effect", "posix,uring", "mpiio"]);
     }
     refused("--imb-format --backend mpiio,posix", &["--imb-format", "mpiio, posix"]);
+    refused("P_Write_Shared S_IWrite_Indv --bare", &["--bare has no effect", "S_Read_Expl"]);
     refused("--run-dir a/b", &["without '/'"]);
     refused("--out results/", &["prefix"]);
     assert_eq!(config("--depth 8 --backend mpiio,uring").unwrap().queue_depth, 8);

@@ -319,10 +319,10 @@ fn a_time_limit_reduces_repetitions_and_is_announced() {
 #[test]
 fn bare_loops_take_turns_with_ours() {
     let scratch = Scratch::new();
-    let (run, result) = run(2, &scratch, &format!("S_Write_Expl {FEW} --msglog 3:3 --bare"));
+    let (run, result) = run(2, &scratch, &format!("S_Write_Expl,P_Read_Indv {FEW} --msglog 3:3 --bare"));
     println!("bare loops on {}: {:.1} s", launcher().mpi, run.seconds);
     let bare = items(&result["bare"]);
-    assert_eq!(bare.len(), 12 * 4);
+    assert_eq!(bare.len(), 2 * 4);
     for record in bare {
         let ranks = if record["benchmark"].as_str().unwrap().starts_with("S_") { 1 } else { 2 };
         assert_eq!(record["ranks"], ranks, "{record}");

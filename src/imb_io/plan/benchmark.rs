@@ -153,6 +153,15 @@ impl ImbBenchmark {
         }
     }
 
+    /// True if its calls are compared with bare loops in C: blocking ones at known offsets of the common file.
+    #[must_use]
+    pub fn has_bare_loop(&self) -> bool {
+        self.transfer().is_some_and(|transfer| {
+            transfer.synchronism == Synchronism::Blocking
+                && matches!(transfer.positioning, Positioning::Indv | Positioning::Expl)
+        })
+    }
+
     /// True if the benchmark runs on a single rank only.
     #[must_use]
     pub fn is_single(&self) -> bool {

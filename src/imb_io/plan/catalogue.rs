@@ -119,6 +119,14 @@ mod tests {
     }
 
     #[test]
+    fn blocking_calls_at_own_offsets_have_bare_loops() {
+        let names: Vec<_> = all().iter().filter(|one| one.has_bare_loop()).map(|one| one.name).collect();
+        let of =
+            |group: &str| ["Write_Indv", "Read_Indv", "Write_Expl", "Read_Expl"].map(|end| format!("{group}_{end}"));
+        assert_eq!(names, ["S", "P", "C"].map(of).concat());
+    }
+
+    #[test]
     fn eighteen_of_each_and_open_close() {
         assert_eq!((default_list().len(), all().len()), (37, 41));
         assert_eq!([S, P, C].map(|group| of(group, Blocking)), [4, 8, 6]);

@@ -20,16 +20,15 @@ use crate::frame::run::loop_pairs::{LoopKind, LoopPairs};
 use crate::frame::run::path_check;
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::catalogue::default_list;
-use crate::imb_io::plan::{BenchmarkClass, ImbBenchmark, Positioning, Synchronism, TransferSpec};
+use crate::imb_io::plan::{BenchmarkClass, ImbBenchmark, Positioning, TransferSpec};
 use crate::imb_io::records::{BareLoopPair, ImbBareRecord};
 
-/// Benchmarks that are compared: the 12 with blocking calls at known offsets of the common file.
-fn compared_benchmarks() -> impl Iterator<Item = (&'static ImbBenchmark, &'static TransferSpec)> {
-    let with_transfer = default_list().iter().filter_map(|benchmark| Some((benchmark, benchmark.transfer()?)));
-    with_transfer.filter(|(_, transfer)| {
-        transfer.synchronism == Synchronism::Blocking
-            && matches!(transfer.positioning, Positioning::Indv | Positioning::Expl)
-    })
+/// The benchmarks of the run that are compared.
+fn compared_benchmarks(
+    config: &ImbConfig,
+) -> impl Iterator<Item = (&'static ImbBenchmark, &'static TransferSpec)> + use<'_> {
+    let chosen = default_list().iter().filter(|benchmark| config.benchmarks.iter().any(|name| name == benchmark.name));
+    chosen.filter(|benchmark| benchmark.has_bare_loop()).filter_map(|one| Some((one, one.transfer()?)))
 }
 
 const SIZES_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 4 << 20];
@@ -51,7 +50,7 @@ pub(super) fn memory_bytes(config: &ImbConfig) -> u64 {
 
 pub(super) fn expected_seconds(config: &ImbConfig) -> f64 {
     if config.bare {
-        (compared_benchmarks().count() * SIZES_BYTES.len()) as f64 * COMPARISON_SECONDS
+        (compared_benchmarks(config).count() * SIZES_BYTES.len()) as f64 * COMPARISON_SECONDS
     } else {
         0.0
     }
@@ -84,7 +83,7 @@ pub(super) fn compare(
         return Ok(BareOutcome::Records(records, None));
     };
     let own = Comm::comm_self();
-    for (number, (benchmark, transfer)) in compared_benchmarks().enumerate() {
+    for (number, (benchmark, transfer)) in compared_benchmarks(bench.config).enumerate() {
         let alone = transfer.class == BenchmarkClass::Single;
         let comm = if alone { &own } else { world };
         let rows = ((number * SIZES_BYTES.len()) as u64..).zip(SIZES_BYTES);
@@ -290,18 +289,5 @@ impl BareComparison<'_> {
             0 => Ok(()),
             wrong => Err(format!("{wrong} wrong bytes after the loops")),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocking_calls_at_own_offsets_are_compared() {
-        let names: Vec<_> = compared_benchmarks().map(|(benchmark, _)| benchmark.name).collect();
-        let of =
-            |group: &str| ["Write_Indv", "Read_Indv", "Write_Expl", "Read_Expl"].map(|end| format!("{group}_{end}"));
-        assert_eq!(names, ["S", "P", "C"].map(of).concat());
     }
 }
