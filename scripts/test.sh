@@ -87,18 +87,15 @@ component() {
     return 1
 }
 
-# What is the same for every MPI: format, dependencies, lints, unit tests, examples in the docs. The optimizer would take longer than
-# what it saves the unit tests.
+# What is the same for every MPI: format, dependencies, lints, unit tests, examples in the docs.
 once() {
     if component fmt rustfmt; then check format "$logs/fmt.log" cargo fmt --all --check || true; fi
     check dependencies "$logs/licences.log" "$root/scripts/licences.sh" || true
     if component clippy clippy; then
         check clippy "$logs/clippy.log" cargo clippy "${gate[@]}" --workspace --all-targets -- -D warnings || true
     fi
-    export CARGO_PROFILE_GATE_OPT_LEVEL=0
     unit_tests "unit tests" "$logs/unit.log" --workspace --lib --bins --
     unit_tests "examples in the docs" "$logs/doctest.log" --workspace --doc --
-    unset CARGO_PROFILE_GATE_OPT_LEVEL
 }
 
 # seed FROM: third-party crates know no MPI. What one MPI's build has of them spares that of the next one.

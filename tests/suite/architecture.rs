@@ -1,7 +1,9 @@
 //! The absences that ARCHITECTURE.md promises.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use crate::modules::{circles, code, functions, paths, Edges, Modules};
 
@@ -30,8 +32,12 @@ fn sources_of_all_but(crates_left_out: &[&str]) -> impl Iterator<Item = String> 
     own.map(|name| if name.is_empty() { "src".to_owned() } else { format!("{name}/src") })
 }
 
-fn modules(dir: &str) -> Modules {
-    Modules::of_crate(&Path::new(env!("CARGO_MANIFEST_DIR")).join(dir).join("lib.rs"))
+/// Those of a crate, read once.
+fn modules(dir: &str) -> Arc<Modules> {
+    static READ: Mutex<BTreeMap<String, Arc<Modules>>> = Mutex::new(BTreeMap::new());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(dir).join("lib.rs");
+    let mut read = READ.lock().unwrap();
+    Arc::clone(read.entry(dir.to_owned()).or_insert_with(|| Arc::new(Modules::of_crate(&root))))
 }
 
 /// All Rust files below a directory of the repository, with their code.

@@ -68,7 +68,7 @@ fn without_repetitions_the_run_ends_after_the_first_measurement() {
 /// it was not where it cannot.
 #[test]
 fn until_ends_or_says_that_it_did_not() {
-    for (percent, can_be_met, time) in [("100%", true, 40.0), ("0.001%", false, 20.0)] {
+    for (percent, can_be_met, time) in [("100%", true, 30.0), ("0.001%", false, 20.0)] {
         let scratch = Scratch::new();
         let seconds = format!("{time}s");
         let options = ["-T", &seconds, "--backend", "posix", "--until", percent];
