@@ -23,6 +23,15 @@ const DEFAULT_SECONDS: u64 = 60;
 /// Of a library that often hangs.
 const SHORT_SECONDS: u64 = 10;
 
+/// Time that the run is expected to wait for MPI_Finalize in vain: its limit where the library often hangs.
+pub(super) fn hang_seconds(library: &str, several_hosts: bool, given_seconds: Option<u64>) -> u64 {
+    if is_old_mpich_over_tcp(library, several_hosts) {
+        given_seconds.unwrap_or(SHORT_SECONDS)
+    } else {
+        0
+    }
+}
+
 /// Calls MPI_Finalize. If it has not returned after `given_seconds` or the default, the process ends with the exit code of `exit`, and
 /// one process on the host of rank 0 says why. All files of this rank have been written and closed. Collective.
 ///

@@ -14,7 +14,7 @@ use nix::sys::resource::{getrlimit, Resource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::finalize::finalize;
+use super::finalize::{finalize, hang_seconds};
 use super::progress::ProgressMonitor;
 use super::variables::Limits;
 use super::{print_diagnostic, reject_launch, reject_usage, stdout, time_limit};
@@ -320,7 +320,7 @@ pub(crate) fn prepare_measurement(
 ) -> Result<MeasurementSetup, CommandError> {
     let mut job_limit = None;
     let mut resolve = |requested| {
-        let (record, limit) = time_limit::resolve(requested)?;
+        let (record, limit) = time_limit::resolve(requested, finalize_hang_seconds(survey))?;
         job_limit = limit;
         Ok(record)
     };
@@ -338,6 +338,13 @@ pub(crate) fn prepare_measurement(
         false => Ok(None),
     })?;
     Ok(MeasurementSetup { costs, interrupt: interrupt.with_limit(job_limit), time_limit, machine })
+}
+
+/// Time that this run is expected to wait for MPI_Finalize in vain.
+fn finalize_hang_seconds(survey: &Survey) -> f64 {
+    let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_default();
+    let given = Limits::of(|name| std::env::var(name).ok()).ok().and_then(|limits| limits.finalize_seconds);
+    hang_seconds(&library, survey.hosts.len() > 1, given) as f64
 }
 
 /// Fills the output files with what `view` returns for their suffixes and prints the table, on rank 0. False if a file or stdout could

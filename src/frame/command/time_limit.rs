@@ -27,17 +27,20 @@ fn since_start_seconds() -> f64 {
     BEGIN.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
-/// Determines the requested limit, on rank 0.
+/// Determines the requested limit, on rank 0. `hang_seconds`: time that the run is expected to wait for MPI_Finalize in vain.
 ///
 /// # Errors
 /// No scheduler knows the end of the job, or too little time is left.
-pub(crate) fn resolve(requested: TimeLimit) -> Result<(TimeLimitRecord, Option<JobLimit>), UsageError> {
+pub(crate) fn resolve(
+    requested: TimeLimit,
+    hang_seconds: f64,
+) -> Result<(TimeLimitRecord, Option<JobLimit>), UsageError> {
     let (seconds, source) = match requested {
         TimeLimit::Seconds(seconds) => (Some(seconds - since_start_seconds()), OPTION),
         TimeLimit::Auto => ask_scheduler()?,
     };
     check_left(seconds, source)?;
-    let limit = seconds.map(|seconds| JobLimit::new(seconds, since_start_seconds()));
+    let limit = seconds.map(|seconds| JobLimit::new(seconds, since_start_seconds() + hang_seconds));
     let reserve_seconds = limit.as_ref().map_or(0.0, JobLimit::reserve_seconds);
     let source = source.to_owned();
     Ok((TimeLimitRecord { source, seconds, reserve_seconds, ..TimeLimitRecord::default() }, limit))
@@ -106,10 +109,12 @@ mod tests {
 
     #[test]
     fn a_given_limit_counts_from_the_start() {
-        let (record, limit) = resolve(TimeLimit::Seconds(1e6)).unwrap();
+        let (record, limit) = resolve(TimeLimit::Seconds(1e6), 0.0).unwrap();
         assert_eq!((record.source.as_str(), record.omitted.is_empty()), (OPTION, true));
         assert!(record.seconds.is_some_and(|seconds| (9e5..=1e6).contains(&seconds)) && record.reserve_seconds >= 1.0);
         assert!(limit.unwrap().left_seconds() > 8e5);
-        assert!(resolve(TimeLimit::Seconds(1e-3)).is_err());
+        assert!(resolve(TimeLimit::Seconds(1e-3), 0.0).is_err());
+        let (hanging, _) = resolve(TimeLimit::Seconds(1e6), 60.0).unwrap();
+        assert!(hanging.reserve_seconds >= record.reserve_seconds + 60.0, "{hanging:?}");
     }
 }

@@ -28,7 +28,7 @@ pub struct JobLimit {
 }
 
 impl JobLimit {
-    /// Limit `left_seconds` from now, for a program that started `started_seconds` ago.
+    /// Limit `left_seconds` from now, for a program whose start, or whose end beside the writing of results, takes `started_seconds`.
     #[must_use]
     pub fn new(left_seconds: f64, started_seconds: f64) -> Self {
         let base_seconds = (MIN_RESERVE_SECONDS + started_seconds).min(MAX_RESERVE_SHARE * left_seconds).max(0.0);
