@@ -61,6 +61,8 @@ mod jobs;
 mod jobs_slurm;
 #[path = "suite/launcher.rs"]
 mod launcher;
+#[path = "suite/library_allocations.rs"]
+mod library_allocations;
 #[path = "suite/machine.rs"]
 mod machine;
 #[path = "suite/matrix.rs"]

@@ -1,4 +1,7 @@
 #include "shim.h"
+#if MPI_VERSION < 4 && defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 
 #define STR2(x) #x
 #define STR(x) STR2(x)
@@ -73,4 +76,17 @@ int beff_cause_of_class(int error_class)
 int beff_iallreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     return MPI_Iallreduce(MPI_IN_PLACE, buffer, count, type, op, comm, request);
+}
+
+int beff_allreduce_init_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+#if MPI_VERSION >= 4
+    return MPI_Allreduce_init(MPI_IN_PLACE, buffer, count, type, op, comm, MPI_INFO_NULL, request);
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+    return MPIX_Allreduce_init(MPI_IN_PLACE, buffer, count, type, op, comm, MPI_INFO_NULL, request);
+#else
+    (void)buffer, (void)count, (void)type, (void)op, (void)comm;
+    *request = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
+#endif
 }

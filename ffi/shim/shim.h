@@ -33,6 +33,8 @@ int beff_cause_of_class(int error_class);
 const char *beff_class_name(int error_class);
 /* In place: in some libraries MPI_IN_PLACE is not an address constant. */
 int beff_iallreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request);
+/* The same as a persistent request (MPI-4.1, section 6.13.6; MPIX_ in Open MPI 4); MPI_REQUEST_NULL where the library has none. */
+int beff_allreduce_init_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request);
 /* Offsets of messages: base, then increased by `advance`, and reset to 0 beyond last. */
 struct beff_bare_walk {
     long base, advance, last;

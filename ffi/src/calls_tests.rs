@@ -451,7 +451,7 @@ fn collective_calls_combine_the_values_of_all_ranks() {
         let gathered = comm.gather_in_rounds(&vec![rank as u8 + 1; 3 * rank], 2).unwrap();
         let mut values = [rank as f64];
         comm.bcast_f64(&mut values, 1).unwrap();
-        let mut agreement = MaxReduction::new(&comm, 2);
+        let mut agreement = MaxReduction::new(&comm, 2).unwrap();
         agreement.post(&[rank as f64, 7.0 - rank as f64]).unwrap();
         let agreed = agreement.complete().unwrap().to_vec();
         (least, most, sum, low, high, all, flag, bytes, gathered, values, agreed)

@@ -153,7 +153,7 @@ mod tests {
 
         // A reduction that was posted before the call failed does not show that the others have returned.
         let own = Comm::comm_self();
-        let mut agreement = MaxReduction::new(&own, 1);
+        let mut agreement = MaxReduction::new(&own, 1).unwrap();
         agreement.post(&[1.0]).unwrap();
         expect_peers("an error while a reduction is pending".to_owned());
         assert_eq!(agreement.complete().unwrap(), [1.0]);

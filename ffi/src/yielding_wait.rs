@@ -37,7 +37,7 @@ impl Comm {
     pub(crate) fn post_and_wait(&self, begin: impl FnOnce(*mut MPI_Request) -> c_int) -> Result<()> {
         let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
         check(begin(&raw mut request))?;
-        wait_yielding(request)
+        wait_yielding(&mut request)
     }
 
     /// Element-wise, in place (MPI_Iallreduce, then MPI_Test). Does not allocate.
@@ -61,13 +61,14 @@ impl Comm {
     }
 }
 
-pub(crate) fn wait_yielding(mut request: MPI_Request) -> Result<()> {
+/// Completes a request, which is then null, or inactive if it is persistent.
+pub(crate) fn wait_yielding(request: &mut MPI_Request) -> Result<()> {
     let mut questions = 0;
     loop {
         let mut done: c_int = 0;
         // SAFETY: the pending request of the caller; the status is ignored. An error is that of the operation, which has then ended
         // (MPI-3.1, 3.7.3): nothing is written afterwards.
-        check(unsafe { mpi_sys::MPI_Test(&raw mut request, &raw mut done, mpi_sys::RSMPI_STATUS_IGNORE) })?;
+        check(unsafe { mpi_sys::MPI_Test(request, &raw mut done, mpi_sys::RSMPI_STATUS_IGNORE) })?;
         if done != 0 {
             return Ok(());
         }

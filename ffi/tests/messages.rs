@@ -41,7 +41,7 @@ fn unequal_lengths_are_gathered_in_rounds(comm: &Comm) {
 fn node_communicators_are_independent(comm: &Comm) {
     let node = comm.node().unwrap().unwrap();
     assert_eq!((node.rank(), node.size()), (comm.rank(), comm.size()));
-    let (mut on_all, mut on_node) = (MaxReduction::new(comm, 1), MaxReduction::new(&node, 1));
+    let (mut on_all, mut on_node) = (MaxReduction::new(comm, 1).unwrap(), MaxReduction::new(&node, 1).unwrap());
     let own = comm.rank() as f64;
     // Ranks post them in different order.
     if comm.rank().is_multiple_of(2) {
@@ -57,7 +57,7 @@ fn node_communicators_are_independent(comm: &Comm) {
 
 /// Several are pending at once, ranks are late in turns, and the memory is reused.
 fn reductions_overlap_with_work(comm: &Comm) {
-    let mut agreements: Vec<MaxReduction<'_>> = (0..3).map(|_| MaxReduction::new(comm, 2)).collect();
+    let mut agreements: Vec<MaxReduction<'_>> = (0..3).map(|_| MaxReduction::new(comm, 2).unwrap()).collect();
     let (mine, largest) = (comm.rank() as f64, comm.size() as f64 - 1.0);
     for round in 0..30 {
         for (n, agreement) in agreements.iter_mut().enumerate() {
@@ -86,7 +86,7 @@ fn reductions_overlap_with_work(comm: &Comm) {
 
 /// The other ranks post only after rank 0 has sent a message that it has posted.
 fn posting_a_reduction_does_not_block(comm: &Comm) {
-    let mut agreement = MaxReduction::new(comm, 1);
+    let mut agreement = MaxReduction::new(comm, 1).unwrap();
     let mut requests = Requests::with_capacity(comm.size() as usize);
     let mut word = [7_u8];
     if comm.is_root() {

@@ -186,13 +186,27 @@ fn post_collective(
     request: Word,
     complete: impl Fn(Vec<Vec<u8>>) + 'static,
 ) -> c_int {
+    match begin_collective(name, arguments, comm, mine, Arc::new(complete)) {
+        Ok(pending) => put_request(request, pending),
+        Err(code) => code,
+    }
+}
+
+/// The pending operation, or the scripted error code.
+fn begin_collective(
+    name: &str,
+    arguments: &str,
+    comm: Word,
+    mine: Vec<u8>,
+    complete: Arc<dyn Fn(Vec<Vec<u8>>)>,
+) -> Result<OutstandingOperation, c_int> {
     let on = with(|rank| rank.comm(comm).name.clone());
     with(|rank| rank.log(format!("{name} of {arguments} on {on}")));
     if let ScriptedResult::Code(code) = with(|rank| rank.next_result(name)) {
-        return code;
+        return Err(code);
     }
     let (key, members) = enter_collective(comm, mine);
-    put_request(request, OutstandingOperation::Collective(key, members, Arc::new(complete)))
+    Ok(OutstandingOperation::Collective(key, members, complete))
 }
 
 fn bytes_at(address: Word, bytes: usize) -> Vec<u8> {
@@ -225,15 +239,55 @@ extern "C" fn MPI_Iallreduce(
     comm: Word,
     request: Word,
 ) -> c_int {
+    let (arguments, bytes, complete) = reduction(into, count, kind, op);
+    post_collective("Iallreduce", &arguments, comm, bytes_at(into, bytes), request, complete)
+}
+
+/// A persistent request; the operation begins with MPI_Start.
+#[no_mangle]
+extern "C" fn MPI_Allreduce_init(
+    _: Word,
+    into: Word,
+    count: Word,
+    kind: Word,
+    op: Word,
+    comm: Word,
+    _: Word,
+    request: Word,
+) -> c_int {
+    let (arguments, bytes, complete) = reduction(into, count, kind, op);
+    let complete: Arc<dyn Fn(Vec<Vec<u8>>)> = Arc::new(complete);
+    let start = move || begin_collective("Start", &arguments, comm, bytes_at(into, bytes), Arc::clone(&complete));
+    put_request(request, OutstandingOperation::Persistent(Arc::new(start), None))
+}
+
+/// The name in Open MPI 4.
+#[no_mangle]
+extern "C" fn MPIX_Allreduce_init(
+    from: Word,
+    into: Word,
+    count: Word,
+    kind: Word,
+    op: Word,
+    comm: Word,
+    info: Word,
+    request: Word,
+) -> c_int {
+    MPI_Allreduce_init(from, into, count, kind, op, comm, info, request)
+}
+
+/// Description, bytes, and completion of a reduction in place.
+fn reduction(into: Word, count: Word, kind: Word, op: Word) -> (String, usize, impl Fn(Vec<Vec<u8>>)) {
     let ((kind, size), op) = (types::describe(kind), operation(handle(op)));
     let bytes = int(count) as usize * size as usize;
     let arguments = format!("{} {kind} {op}", int(count));
-    post_collective("Iallreduce", &arguments, comm, bytes_at(into, bytes), request, move |all| {
+    let complete = move |all: Vec<Vec<u8>>| {
         for at in (0..bytes).step_by(8) {
             let words = all.iter().map(|one| get::<u64>(one.as_ptr() as Word + at));
             put(into + at, words.reduce(|one, other| reduce_pair(&kind, op, one, other)).unwrap_or(0));
         }
-    })
+    };
+    (arguments, bytes, complete)
 }
 
 fn reduce_pair(kind: &str, op: &str, one: u64, other: u64) -> u64 {

@@ -43,6 +43,8 @@ pub fn poll(pending: &OutstandingOperation) -> Option<(u64, i32)> {
             complete(all);
             Some((0, 0))
         }
+        // An inactive request is complete (MPI-4.1, section 3.9).
+        OutstandingOperation::Persistent(_, active) => active.as_ref().map_or(Some((0, 0)), |active| poll(active)),
     }
 }
 
@@ -59,9 +61,29 @@ fn try_complete(requests: Word, index: usize) -> Option<(u64, i32)> {
     let request = handle_at(requests, index);
     let Some(pending) = pending_operation(request) else { return Some((0, 0)) };
     let result = poll(&pending)?;
-    with(|rank| rank.requests.remove(&request));
-    put_handle(requests, index, request_null());
+    if let OutstandingOperation::Persistent(start, _) = pending {
+        with(|rank| rank.requests.insert(request, OutstandingOperation::Persistent(start, None)));
+    } else {
+        with(|rank| rank.requests.remove(&request));
+        put_handle(requests, index, request_null());
+    }
     Some(result)
+}
+
+#[no_mangle]
+extern "C" fn MPI_Start(request: Word) -> c_int {
+    let request = handle_at(request, 0);
+    let Some(OutstandingOperation::Persistent(start, None)) = pending_operation(request) else {
+        panic!("MPI_Start of a request that is not persistent, or active")
+    };
+    match start() {
+        Ok(active) => {
+            let active = OutstandingOperation::Persistent(start, Some(Box::new(active)));
+            with(|rank| rank.requests.insert(request, active));
+            0
+        }
+        Err(code) => code,
+    }
 }
 
 fn complete(requests: Word, index: usize, what: &str) -> (u64, i32) {

@@ -41,14 +41,16 @@ pub(super) struct CompletedReduction {
 }
 
 impl<'c> PendingReductions<'c> {
-    /// No reduction in flight on `comm`.
-    pub(super) fn new(comm: &'c Comm) -> Self {
-        let slot = |_| PendingReduction {
-            agreement: MaxReduction::new(comm, REDUCTION_LEN),
-            progress: LoopProgress::default(),
-            post_seconds: 0.0,
+    /// No reduction in flight on `comm`. Collective.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub(super) fn new(comm: &'c Comm) -> Result<Self, MpiError> {
+        let slot = |_| -> Result<_, MpiError> {
+            let agreement = MaxReduction::new(comm, REDUCTION_LEN)?;
+            Ok(PendingReduction { agreement, progress: LoopProgress::default(), post_seconds: 0.0 })
         };
-        Self { slots: (0..MAX_IN_FLIGHT).map(slot).collect(), first: 0, count: 0 }
+        Ok(Self { slots: (0..MAX_IN_FLIGHT).map(slot).collect::<Result<_, _>>()?, first: 0, count: 0 })
     }
 
     /// True if a reduction must be completed before another is posted.
@@ -104,7 +106,7 @@ mod tests {
     #[test]
     fn reductions_complete_in_the_order_of_posting() {
         let own = Comm::comm_self();
-        let mut pending = PendingReductions::new(&own);
+        let mut pending = PendingReductions::new(&own).unwrap();
         assert!(pending.complete().unwrap().is_none());
         let (mut next, mut expected) = (0, 0);
         // Wraps around the end of the slots, full and not.

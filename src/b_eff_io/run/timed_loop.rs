@@ -378,7 +378,7 @@ pub fn run(
 ) -> Result<LoopMeasurement, MpiError> {
     notes.clear();
     let counter = SubmissionCounter::begin(file);
-    let pending = PendingReductions::new(comm);
+    let pending = PendingReductions::new(comm)?;
     let synchronizes = file.support(task.pattern) == Support::Synchronizing;
     let io_before = process_io();
     comm.barrier()?;

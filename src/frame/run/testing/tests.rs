@@ -9,7 +9,7 @@ fn all_ranks_leave_a_collective_call_at_the_time_of_the_last_one() {
     let script = |rank| Script::default().cost("work", rank as f64).cost("barrier", 0.5).cost("tell", 0.25);
     let ends = run_ranks(3, script, |comm| {
         scripted_call("work", "");
-        let mut agreement = MaxReduction::new(comm, 1);
+        let mut agreement = MaxReduction::new(comm, 1).unwrap();
         agreement.post(&[comm.rank() as f64]).unwrap();
         scripted_call("work", "");
         assert_eq!(agreement.complete().unwrap(), [2.0]);
