@@ -1,6 +1,7 @@
 //! Properties of the host and resources of this process: memory, devices, CPUs, environment, launcher.
 //!
-//! Read-only: /proc, /sys and a few system calls. No access to MPI or to the files of a run.
+//! Read-only: /proc, /sys, a few system calls, and tools of schedulers and file systems. No access to MPI; of the files of a run only
+//! attributes are read.
 
 #![forbid(unsafe_code)]
 
@@ -10,6 +11,7 @@ pub mod ballooning;
 pub mod bound_threads;
 pub mod caches;
 pub mod cgroup;
+pub mod command;
 pub mod cpu_time;
 pub mod device;
 pub mod environment;
@@ -18,6 +20,7 @@ pub mod launcher;
 pub mod memory;
 pub mod mount;
 pub mod placement;
+pub mod storage_sheet;
 pub mod terminal;
 pub mod topology;
 pub mod traffic;

@@ -89,7 +89,17 @@ pub fn find_device_chain(directory: &Path) -> Result<DeviceChain, String> {
     build_chain(&SystemRoots { sys: Path::new("/sys"), mounts: &mounts }, &mount)
 }
 
-fn build_chain(roots: &SystemRoots<'_>, mount: &MountInfo) -> Result<DeviceChain, String> {
+/// Devices below an existing directory, in levels from the mounted one down to the lowest.
+///
+/// # Errors
+/// Why no device can be found, in words.
+pub fn device_levels(directory: &Path) -> Result<Vec<Vec<String>>, String> {
+    let (mount, mounts) = find_mount(directory)?;
+    Ok(find_levels(&SystemRoots { sys: Path::new("/sys"), mounts: &mounts }, &mount)?.0)
+}
+
+/// The levels, and why the lowest is not the last.
+fn find_levels(roots: &SystemRoots<'_>, mount: &MountInfo) -> Result<(Vec<Vec<String>>, Option<String>), String> {
     let mut level = mounted_devices(roots, mount)?;
     let mut levels = Vec::new();
     let mut gap = None;
@@ -113,6 +123,11 @@ fn build_chain(roots: &SystemRoots<'_>, mount: &MountInfo) -> Result<DeviceChain
         }
         level = next;
     }
+    Ok((levels, gap))
+}
+
+fn build_chain(roots: &SystemRoots<'_>, mount: &MountInfo) -> Result<DeviceChain, String> {
+    let (levels, mut gap) = find_levels(roots, mount)?;
     let silent: Vec<Option<String>> =
         levels.iter().map(|l| l.iter().find_map(|name| counter_problem(roots, name))).collect();
     let mut kept = Vec::new();

@@ -79,6 +79,8 @@ pub struct ReportHead {
     pub hosts: String,
     /// Directory and file system of the files.
     pub storage: Option<[String; 2]>,
+    /// Parameters of the storage in one line.
+    pub sheet: Option<String>,
     /// Description of the measurements, in a few lines of the screen.
     pub about: Vec<String>,
     /// Requested time.

@@ -60,11 +60,13 @@ row() {
 
 # What every result must have: it is complete, of two ranks on each host, and all data was right.
 sound='.ending.outcome == "complete" and ([(.manifest // .setup.machine).hosts[].ranks] == [2, 2, 2]) and .corruptions == []'
-# Of benchmarks of files: they were on the file system of the campaign.
-on_it='.manifest.storage == null or .manifest.storage.path == "/mnt"'
+# Of benchmarks of files: they were on the file system of the campaign, which the storage sheet shows.
+storage='((.manifest // .setup).storage)'
+on_it="$storage == null or $storage.path == \"/mnt\""
+in_sheet="[$storage.sheet[] | select(.number != null) | {(.key): .number}] | add"
 case $what in
-gluster) on_it+=' and .manifest.storage.fs_type == "fuse.glusterfs"' ;;
-moosefs) on_it+=' and .manifest.storage.fs_type == "fuse.mfs"' ;;
+gluster) on_it+=" and $storage.fs_type == \"fuse.glusterfs\" and ($in_sheet | .servers == 3 and .stripes == 1 and .targets == 3)" ;;
+moosefs) on_it+=" and $storage.fs_type == \"fuse.mfs\" and ($in_sheet | .stripe == 67108864 and .redundancy == 2)" ;;
 esac
 # Of full verification: every word read was compared.
 compared='([.patterns[].verification.words_checked // 0] | add) > 0 and ([.patterns[].verification.words_wrong // 0] | add) == 0'

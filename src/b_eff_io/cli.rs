@@ -13,8 +13,8 @@ use super::settings::{self, SettingOverride};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, DirectAlignArgs, ProgressArgs, TimeLimitArgs, DEFAULT_SEED, HEADING_ACCESS,
-    HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, ProgressArgs, StorageArgs, TimeLimitArgs, DEFAULT_SEED,
+    HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 
 /// Options of `io`.
@@ -88,6 +88,9 @@ pub struct MeasureArgs {
     /// assumes no limit]
     #[arg(long, value_name = "LIMIT", value_parser = space_limit, help_heading = HEADING_FILES)]
     pub space: Option<SpaceLimit>,
+    /// Storage sheet.
+    #[command(flatten)]
+    pub sheet: StorageArgs,
 }
 
 /// Options of the transfers, which also determine the memory per rank; common to `io` and `plan`.

@@ -75,6 +75,8 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
     let direct = (config.direct, config.dio_align_bytes);
     directory::try_direct_io(world, &mut run_dir, &mut storage, &config.backends, direct)?;
+    let parameters = (config.backends.as_slice(), config.storage.as_slice());
+    directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.hosts)?;
     let cut = cut.map(|cut| cut.with_directory(&run_dir));
     let collector = machine.map(|machine| {
         let manifest = Manifest {

@@ -9,6 +9,7 @@ use crate::b_eff_io::hints::HintRule;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, TimeLimit};
+use crate::frame::records::StorageKey;
 
 /// Published definition of b_eff_io that determines the schedule, the default partitions and the validity. The values of all three are
 /// always computed from the same measurement.
@@ -255,6 +256,9 @@ pub struct Config {
     /// Alignment of offsets and lengths of direct transfers (--dio-align); None: that of the file system, or of a trial.
     #[serde(default)]
     pub dio_align_bytes: Option<u64>,
+    /// Parameters of the storage given by `--storage`; those in force are in `sheet` of the storage.
+    #[serde(default)]
+    pub storage: Vec<(StorageKey, String)>,
     /// Maximum number of operations in flight (uring); None: by calibration for each chunk size (`queue_calibrations`).
     #[serde(default)]
     pub queue_depth: Option<u32>,

@@ -15,7 +15,7 @@ use crate::b_eff_io::settings::EffectiveSettings;
 use crate::frame::benchmark::default_options;
 use crate::frame::checks::{
     backend_names, backends, check_dio_align, check_direct, check_option_effect, check_out, check_run_dir, join,
-    no_effect, BackendCapabilities,
+    no_effect, storage_parameters, BackendCapabilities,
 };
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::error::UsageError;
@@ -121,6 +121,7 @@ fn build(
         verify: run.verify,
         direct: way.direct,
         dio_align_bytes: run.alignment.dio_align,
+        storage: storage_parameters(&measure.sheet)?,
         queue_depth: way.depth,
         cache: run.cache,
         collective: way.collective,

@@ -15,8 +15,8 @@ use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
 use crate::frame::records::{DirectAlignBasis, StorageRecord};
-use crate::frame::report::machine::direct_alignment_text;
-use crate::frame::run::{direct_trial, harness};
+use crate::frame::report::machine::{direct_alignment_text, storage_sheet_lines};
+use crate::frame::run::{direct_trial, harness, storage_sheet};
 use crate::frame::system::job_time::JobTime;
 use crate::frame::system::storage::{self, storage_record};
 use crate::frame::system::survey::{io_layer, LIBRARY_CHARS};
@@ -69,6 +69,10 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
         if let Ok(directory) = DirectoryHandle::open(&args.path) {
             direct_trial::determine_alignment(&directory.file(name.as_ref()), &mut storage, None);
         }
+    }
+    if let Ok(directory) = DirectoryHandle::open(&args.path) {
+        let path = directory.file(format!(".beff-raw-info-{}-sheet", std::process::id()).as_ref());
+        storage.sheet = storage_sheet::of_new_file(&path, &storage.fs_type, &[], memory::usable_node_memory_bytes()?);
     }
     let mut text = String::new();
     build(&mut text)?;
@@ -139,6 +143,9 @@ fn storage_lines(text: &mut String, s: &StorageRecord) -> anyhow::Result<()> {
             }
         };
         writeln!(text, "               {next}")?;
+    }
+    for (label, value) in storage_sheet_lines(s) {
+        writeln!(text, "  {label:<12} {value}")?;
     }
     if storage::is_in_memory(&s.fs_type) {
         writeln!(text, "  warning      these files are in memory: choose a --path on a disk to measure storage")?;

@@ -6,6 +6,8 @@ use std::path::{Component, Path};
 use crate::frame::backends::nearest_name;
 use crate::frame::config::DirectPolicy;
 use crate::frame::error::UsageError;
+use crate::frame::options::StorageArgs;
+use crate::frame::records::StorageKey;
 
 /// Capabilities of a backend for the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,22 @@ pub struct BackendCapabilities<'a> {
     pub preallocates: bool,
     /// Files grow by writes beyond their end.
     pub grows_files: bool,
+}
+
+/// Parameters of the storage, in the order of the sheet.
+///
+/// # Errors
+/// One that is given twice.
+pub(crate) fn storage_parameters(args: &StorageArgs) -> Result<Vec<(StorageKey, String)>, UsageError> {
+    let mut all = args.storage.clone();
+    all.sort_by_key(|(key, _)| *key);
+    match all.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => Err(UsageError::new(
+            format!("--storage: {} is given twice, as {} and {}", pair[0].0.name(), pair[0].1, pair[1].1),
+            "Give each parameter once.",
+        )),
+        None => Ok(all),
+    }
 }
 
 pub(crate) fn join<T: Display>(items: impl IntoIterator<Item = T>) -> String {

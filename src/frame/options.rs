@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 
+use crate::frame::backends::nearest_name;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy, TimeLimit};
+use crate::frame::records::StorageKey;
 use crate::frame::run::direct_trial::MAX_OPTION_BYTES;
 use crate::frame::system::host::host_name;
 use crate::frame::units;
@@ -87,6 +89,16 @@ pub struct DirectAlignArgs {
     /// the page cache cannot be proven (overlay, FUSE) [default: reported by statx, else the smallest accepted in a trial]
     #[arg(long, value_name = "SIZE", value_parser = parse_align, help_heading = HEADING_ACCESS)]
     pub dio_align: Option<u64>,
+}
+
+/// Option of the storage sheet.
+#[derive(Clone, Debug, Default, Args)]
+pub struct StorageArgs {
+    /// State a parameter of the storage that the file system does not report, for the result: block, stripe, cache (sizes), stripes (a number), servers,
+    /// redundancy, targets, devices, network, version, note (texts), for example --storage stripes=4 --storage cache=64G. Given values precede those
+    /// that are queried; cache also replaces the page cache of the hosts in the yardstick of 20 times the cache
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_storage, help_heading = HEADING_FILES)]
+    pub storage: Vec<(StorageKey, String)>,
 }
 
 /// Option of the time limit.
@@ -241,6 +253,19 @@ pub(crate) fn parse_key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Parses a parameter of the storage sheet.
+pub(crate) fn parse_storage(text: &str) -> Result<(StorageKey, String), String> {
+    let (name, value) =
+        parse_key_value(text).map_err(|_| "write a parameter and its value, e.g. stripes=4".to_owned())?;
+    let names = StorageKey::ALL.map(StorageKey::name);
+    let Some(key) = StorageKey::ALL.into_iter().find(|key| key.name() == name) else {
+        let near = nearest_name(&name, names).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        return Err(format!("there is no parameter '{name}', only {}{near}", names.join(", ")));
+    };
+    key.parse_value(&value)?;
+    Ok((key, value))
+}
+
 /// Units and exit codes, common to the help of every command.
 macro_rules! common_help {
     () => {
@@ -274,6 +299,25 @@ mod tests {
         assert_eq!(["1", "512", "4K"].map(parse_align), [Ok(1), Ok(512), Ok(4096)]);
         for word in ["0", "3", "1000", "8K", "-512", "x"] {
             assert!(parse_align(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn parameters_of_the_storage_are_named_and_checked() {
+        assert_eq!(parse_storage("cache=64G"), Ok((StorageKey::Cache, "64G".into())));
+        assert_eq!(parse_storage("servers = 4 OSS, 8 OST"), Ok((StorageKey::Servers, "4 OSS, 8 OST".into())));
+        assert_eq!(parse_storage("note=a=b"), Ok((StorageKey::Note, "a=b".into())));
+        for (text, part) in [
+            ("cache", "stripes=4"),
+            ("cache=", "stripes=4"),
+            ("strips=4", "did you mean stripes?"),
+            ("zzz=4", "only block, stripe, stripes"),
+            ("cache=big", "'big' is not a size"),
+            ("stripes=2.5", "whole number"),
+            ("block=0", "impossible"),
+        ] {
+            let error = parse_storage(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
         }
     }
 

@@ -9,8 +9,8 @@ use clap::Args;
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy, RepetitionPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, TimeLimitArgs, DEFAULT_SEED,
-    HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, StorageArgs, TimeLimitArgs,
+    DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 use crate::imb_io::config::{InitialFileState, IterationBuffers, Multi};
 use crate::imb_io::plan::{IterationPolicy, ModeChoice};
@@ -111,6 +111,9 @@ pub struct ImbMeasureArgs {
     /// Keep the files of the last row of each benchmark
     #[arg(long, help_heading = HEADING_FILES)]
     pub keep_files: bool,
+    /// Storage sheet.
+    #[command(flatten)]
+    pub sheet: StorageArgs,
 }
 
 /// Options that change how the rows are measured.

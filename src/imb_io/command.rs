@@ -93,6 +93,8 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
     let direct = (config.direct, config.dio_align_bytes);
     directory::try_direct_io(world, &mut run_dir, &mut storage, &config.backends, direct)?;
+    let parameters = (config.backends.as_slice(), config.storage.as_slice());
+    directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.hosts)?;
 
     let collector = machine.map(|machine| {
         let setup = ImbSetup {
@@ -289,6 +291,7 @@ mod tests {
                 direct_memory_align_bytes: None,
                 direct_align_basis: None,
                 direct_trial: None,
+                sheet: Vec::new(),
             };
             check_space(&make_plan(&config, 2).unwrap(), &config, &storage, 2)
         };

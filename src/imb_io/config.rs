@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy, TimeLimit};
+use crate::frame::records::StorageKey;
 use crate::imb_io::plan::{IterationRule, ModeChoice, SampleSizes};
 
 /// Groups of `-multi` that are reported.
@@ -93,6 +94,9 @@ pub struct ImbConfig {
     /// Alignment of offsets and lengths of direct transfers (--dio-align); None: that of the file system, or of a trial.
     #[serde(default)]
     pub dio_align_bytes: Option<u64>,
+    /// Parameters of the storage given by `--storage`; those in force are in `sheet` of the storage.
+    #[serde(default)]
+    pub storage: Vec<(StorageKey, String)>,
     /// Maximum number of operations in flight (uring).
     pub queue_depth: u32,
     /// Binding of ranks that may run on several CPUs.

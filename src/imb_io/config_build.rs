@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::frame::checks::{
     backend_names, backends, check_dio_align, check_direct, check_option_effect, check_out, check_run_dir, join,
-    BackendCapabilities,
+    storage_parameters, BackendCapabilities,
 };
 use crate::frame::config::{BindPolicy, RepetitionPolicy};
 use crate::frame::error::UsageError;
@@ -76,6 +76,7 @@ impl ImbArgs {
             cache: access.cache,
             direct: access.direct,
             dio_align_bytes: access.alignment.dio_align,
+            storage: storage_parameters(&measure.sheet)?,
             queue_depth: access.depth.unwrap_or(DEFAULT_DEPTH),
             bind: access.ranks.policy(BindPolicy::Auto),
             seed: access.seed,

@@ -8,8 +8,8 @@ use clap::{ArgAction, Args};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, TimeLimitArgs, DEFAULT_SEED,
-    HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, StorageArgs, TimeLimitArgs,
+    DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 use crate::replay::config::{Detail, Pace, WhatIf};
 
@@ -65,6 +65,9 @@ pub struct ReplayMeasureArgs {
     /// Keep the files of the last repetition
     #[arg(long, help_heading = HEADING_FILES)]
     pub keep_files: bool,
+    /// Storage sheet.
+    #[command(flatten)]
+    pub sheet: StorageArgs,
 }
 
 /// Options that change how the calls are replayed.

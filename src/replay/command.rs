@@ -395,6 +395,20 @@ fn prepare_run(world: &Comm, config: &ReplayConfig) -> Result<RunPreparation, Co
     })
 }
 
+/// Tries direct I/O and queries the storage sheet, where the files will be. Collective.
+fn examine_storage(
+    world: &Comm,
+    config: &ReplayConfig,
+    run_dir: &mut RunDir,
+    storage: &mut StorageRecord,
+    survey: &Survey,
+) -> Result<(), CommandError> {
+    let direct = (config.direct, config.dio_align_bytes);
+    directory::try_direct_io(world, run_dir, storage, &config.backends, direct)?;
+    let parameters = (config.backends.as_slice(), config.storage.as_slice());
+    directory::query_storage_sheet(world, run_dir, storage, parameters, &survey.hosts)
+}
+
 fn run_measurement(
     universe: &Universe,
     world: &Comm,
@@ -410,8 +424,7 @@ fn run_measurement(
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (mut run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
-    let direct = (config.direct, config.dio_align_bytes);
-    directory::try_direct_io(world, &mut run_dir, &mut storage, &config.backends, direct)?;
+    examine_storage(world, config, &mut run_dir, &mut storage, &survey)?;
     let announcement = announcement(config, (&facts, time_limit.as_ref()), calls.change.as_ref(), &omissions);
     let interrupt = interrupt.share_limit(world)?;
     let (span, fs_type) = (Duration::try_from_secs_f64(facts.span_seconds), storage.fs_type.clone());

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, TimeLimit};
 use crate::frame::options::parse_key_value;
+use crate::frame::records::StorageKey;
 
 /// When a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +143,9 @@ pub struct ReplayConfig {
     /// Alignment of offsets and lengths of direct transfers (--dio-align); None: that of the file system, or of a trial.
     #[serde(default)]
     pub dio_align_bytes: Option<u64>,
+    /// Parameters of the storage given by `--storage`; those in force are in `sheet` of the storage.
+    #[serde(default)]
+    pub storage: Vec<(StorageKey, String)>,
     /// Hints for all files; they override the recorded ones.
     #[serde(default)]
     pub hints: Vec<(String, String)>,

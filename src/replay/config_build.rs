@@ -2,12 +2,12 @@
 
 use crate::frame::checks::{
     backend_names, backends, check_dio_align, check_direct, check_option_effect, check_out, check_run_dir,
-    BackendCapabilities,
+    storage_parameters, BackendCapabilities,
 };
 use crate::frame::config::BindPolicy;
 use crate::frame::error::UsageError;
 use crate::frame::hints;
-use crate::replay::cli::ReplayArgs;
+use crate::replay::cli::{ReplayAccessArgs, ReplayArgs};
 use crate::replay::config::{Detail, Pace, ReplayConfig, WhatIf};
 
 /// Timed repetitions, and those with --what-if: enough for an interval.
@@ -57,12 +57,7 @@ impl ReplayArgs {
                 "Add --out PREFIX, or use --detail process.",
             ));
         }
-        if repeat == 0 && !access.verify {
-            return Err(UsageError::new("--repeat 0 with --verify=off does nothing", "Omit one of the two."));
-        }
-        if access.injection.is_requested() && !access.verify {
-            return Err(UsageError::new("--inject has no effect with --verify=off", "Omit one of the two."));
-        }
+        check_verify(repeat, access)?;
         let changed_name = measure.what_if.as_ref().map(|change| change.name().to_owned());
         Ok(ReplayConfig {
             profile: self.profile.clone(),
@@ -80,6 +75,7 @@ impl ReplayArgs {
             hints: access.hint.clone(),
             direct: access.direct,
             dio_align_bytes: access.alignment.dio_align,
+            storage: storage_parameters(&self.measure.sheet)?,
             verify: access.verify,
             detail,
             // The launcher determines the placement: a replay with better placement than the recording would be faster for another reason
@@ -89,6 +85,15 @@ impl ReplayArgs {
             inject: access.injection.is_requested(),
         })
     }
+}
+
+fn check_verify(repeat: u64, access: &ReplayAccessArgs) -> Result<(), UsageError> {
+    let cause = match (access.verify, repeat, access.injection.is_requested()) {
+        (false, 0, _) => "--repeat 0 with --verify=off does nothing",
+        (false, _, true) => "--inject has no effect with --verify=off",
+        _ => return Ok(()),
+    };
+    Err(UsageError::new(cause, "Omit one of the two."))
 }
 
 fn check_change(

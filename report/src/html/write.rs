@@ -103,13 +103,19 @@ fn title(model: &ReportModel) -> String {
     }
 }
 
-/// Start time, ranks, library, file system, duration, program and file.
+/// Start time, ranks, library, file system and its parameters, duration, program and file.
 fn facts<'s>(source: &'s PageRun) -> impl Iterator<Item = String> + 's {
     let head = &source.model.head;
     let storage = head.storage.as_ref().map(|[_, place]| place.clone());
     let revision = if head.revision.is_empty() { String::new() } else { format!(" ({})", head.revision) };
     let program = format!("{}{revision}", head.program);
-    let facts = [Some(head.started_utc.clone()), Some(head.ranks.clone()), Some(head.library.clone()), storage];
+    let facts = [
+        Some(head.started_utc.clone()),
+        Some(head.ranks.clone()),
+        Some(head.library.clone()),
+        storage,
+        head.sheet.clone(),
+    ];
     facts.into_iter().flatten().chain([head.elapsed_time.clone(), program, source.file.clone()])
 }
 

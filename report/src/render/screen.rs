@@ -93,6 +93,9 @@ fn head(screen: &mut Screen, head: &ReportHead) {
     if let Some([path, place]) = &head.storage {
         plain(screen, &format!("files under {path} ({place})"));
     }
+    if let Some(text) = &head.sheet {
+        screen.field(styled(TextStyle::Plain, "storage"), text, TextStyle::Plain, max_lines(screen));
+    }
     head.about.iter().for_each(|text| note(screen, text));
     if !head.requested_time.is_empty() {
         plain(screen, &format!("{}; {}", head.requested_time, head.elapsed_time));

@@ -199,7 +199,9 @@ pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Err
     };
     let machine = &result.manifest.machine;
     let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));
-    let origin = RunColumns::new(machine, result.config.out.as_deref(), &result.manifest.run_dir).with_hints(hints);
+    let origin = RunColumns::new(machine, result.config.out.as_deref(), &result.manifest.run_dir)
+        .with_hints(hints)
+        .with_storage(&result.manifest.storage);
     csv_table(&origin, &columns(), result.patterns.iter().map(row))
 }
 

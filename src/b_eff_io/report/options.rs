@@ -12,7 +12,7 @@ use crate::frame::report::text::{count, join_settings, list};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 37] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 38] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -28,6 +28,8 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 37] = [
     ("backends", set_up("backend")),
     ("direct", set_up("direct I/O")),
     ("dio_align_bytes", set_up("direct I/O align")),
+    // Covered by the storage sheet.
+    ("storage", ConfigFieldRole::Ignored),
     ("queue_depth", set_up("queue depth")),
     ("collective", set_up("collective")),
     ("aggregators", set_up("aggregators")),

@@ -137,6 +137,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         verify: Verify::Sample,
         direct: DirectPolicy::Auto,
         dio_align_bytes: None,
+        storage: Vec::new(),
         queue_depth: Some(32),
         cache: crate::frame::config::CachePolicy::Keep,
         collective: crate::b_eff_io::config::CollectivePolicy::Auto,

@@ -9,10 +9,12 @@ use super::crash_report;
 use super::start::{self, CommandError};
 use crate::frame::config::DirectPolicy;
 use crate::frame::error::UsageError;
-use crate::frame::records::{kinds, DirectAlignBasis, RunOutcome, StorageRecord, Warning};
+use crate::frame::records::{kinds, DirectAlignBasis, HostRecord, RunOutcome, StorageKey, StorageRecord, Warning};
 use crate::frame::report::Outputs;
 use crate::frame::run::direct_trial;
 use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::storage_sheet;
+use crate::frame::values::usable_memory_bytes;
 use crate::frame::words::clause;
 
 /// Creates the directory; without a `name`, one from time and process of rank 0. `outputs` are returned if it is created, and removed if
@@ -68,6 +70,28 @@ pub(crate) fn try_direct_io(
     if let Some(trial) = driver_trial(storage, option_bytes.is_some()) {
         run_dir.set_direct_trial(trial);
     }
+    Ok(())
+}
+
+/// Adds the storage sheet, queried on rank 0 from a new file of the first backend. Collective.
+///
+/// # Errors
+/// MPI errors.
+pub(crate) fn query_storage_sheet(
+    world: &Comm,
+    run_dir: &RunDir,
+    storage: &mut StorageRecord,
+    (backends, given): (&[String], &[(StorageKey, String)]),
+    hosts: &[HostRecord],
+) -> Result<(), CommandError> {
+    let mut packed = Vec::new();
+    if world.is_root() {
+        let path = run_dir.file(&Path::new(backends.first().map_or("", String::as_str)).join("storage-sheet.dat"));
+        storage.sheet = storage_sheet::of_new_file(&path, &storage.fs_type, given, usable_memory_bytes(hosts));
+        packed = serde_json::to_vec(&storage.sheet).unwrap_or_default();
+    }
+    // No step that can fail: there is a run directory by now.
+    storage.sheet = serde_json::from_slice(&world.bcast_bytes(packed, 0)?).unwrap_or_default();
     Ok(())
 }
 

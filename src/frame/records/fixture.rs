@@ -2,7 +2,7 @@
 
 use super::{
     BindState, Binding, DirectAlignBasis, HostBinding, HostRecord, InterferenceRecord, MachineRecord, RankBinding,
-    StorageRecord,
+    StorageKey, StorageParameter, StorageRecord,
 };
 use crate::frame::config::BindPolicy;
 
@@ -96,5 +96,26 @@ pub(crate) fn storage() -> StorageRecord {
         direct_memory_align_bytes: Some(512),
         direct_align_basis: Some(DirectAlignBasis::Statx),
         direct_trial: None,
+        sheet: storage_sheet(),
     }
+}
+
+/// A striped file system with a given cache, whose servers are unknown.
+pub(crate) fn storage_sheet() -> Vec<StorageParameter> {
+    let known = |key, value: &str, number, source: &str| StorageParameter {
+        key,
+        value: Some(value.to_owned()),
+        number: Some(number),
+        source: source.to_owned(),
+    };
+    let unknown =
+        |key| StorageParameter { key, value: None, number: None, source: "the file system does not report it".into() };
+    vec![
+        known(StorageKey::Block, "4 KiB", 4096, "statvfs"),
+        known(StorageKey::Stripe, "1 MiB", 1 << 20, "xattr"),
+        known(StorageKey::Stripes, "4", 4, "xattr"),
+        unknown(StorageKey::Servers),
+        known(StorageKey::Cache, "64 GiB", 64 << 30, "given"),
+        unknown(StorageKey::Redundancy),
+    ]
 }

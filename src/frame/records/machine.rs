@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Binding;
+use beff_host::storage_sheet::StorageParameter;
 
 /// One host of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,6 +109,10 @@ pub struct StorageRecord {
     /// What the trial of direct I/O found; None: no trial.
     #[serde(default)]
     pub direct_trial: Option<String>,
+    /// The storage sheet: block size, stripe size and count, servers, cache, redundancy, and more where it is known. Queried on rank 0 from a
+    /// file of the run, or given by `--storage`. Empty: not recorded.
+    #[serde(default)]
+    pub sheet: Vec<StorageParameter>,
 }
 
 /// Hardware and software, sufficient to repeat a run; common to all benchmarks.

@@ -18,6 +18,7 @@ mod time_limit;
 mod warning;
 
 pub use beff_host::placement::{RankNumbering, Transport};
+pub use beff_host::storage_sheet::{StorageKey, StorageParameter};
 pub use beff_host::traffic::DeviceTraffic;
 pub use binding::{BindState, Binding, BoundProcess, HostBinding, RankBinding};
 pub use cache_cold::CacheColdRecord;

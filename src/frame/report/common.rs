@@ -72,6 +72,7 @@ fn report_head(of: &ReportSubject<'_>, outcome: RunOutcome) -> ReportHead {
         library: short_name(&machine.mpi_library),
         hosts: format!("{first}{others}"),
         storage: of.storage.map(|s| [s.path.clone(), format!("{} on {}", s.fs_type, s.source)]),
+        sheet: of.storage.and_then(machine::storage_sheet_line),
         elapsed_time: duration_text(outcome, of.real_seconds),
         ..ReportHead::default()
     }

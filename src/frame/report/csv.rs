@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::library::short_name;
-use crate::frame::records::MachineRecord;
+use crate::frame::records::{MachineRecord, StorageRecord};
 use crate::frame::terminal_escape;
 
 /// A column: its name, and its cell in a row for `R`.
@@ -66,6 +66,7 @@ pub(crate) struct RunColumns {
     host: String,
     mpi: String,
     hints: Option<String>,
+    storage: Option<String>,
 }
 
 impl RunColumns {
@@ -82,13 +83,14 @@ impl RunColumns {
             },
             mpi: short_name(&machine.mpi_library),
             hints: None,
+            storage: None,
         }
     }
 
     /// For a result that has only texts.
     pub(crate) fn from_text(run: &str, started: &str, host: &str, mpi: &str) -> Self {
         let [run, started_utc, host, mpi] = [run, started, host, mpi].map(str::to_owned);
-        Self { run, started_utc, host, mpi, hints: None }
+        Self { run, started_utc, host, mpi, ..Self::default() }
     }
 
     /// Adds the requested hints; an empty cell without any.
@@ -97,10 +99,17 @@ impl RunColumns {
         Self { hints: Some(hints.join(" ")), ..self }
     }
 
+    /// Adds the storage sheet, `block=4 KiB; stripes=4; ...`; an empty cell if it is not recorded.
+    pub(crate) fn with_storage(self, storage: &StorageRecord) -> Self {
+        let texts: Vec<String> = storage.sheet.iter().map(|p| format!("{}={}", p.key.name(), p.text())).collect();
+        Self { storage: Some(texts.join("; ")), ..self }
+    }
+
     fn columns(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let always =
             [("run", self.run.as_str()), ("started_utc", &self.started_utc), ("host", &self.host), ("mpi", &self.mpi)];
-        always.into_iter().chain(self.hints.as_deref().map(|hints| ("hints", hints)))
+        let hints = self.hints.as_deref().map(|hints| ("hints", hints));
+        always.into_iter().chain(hints).chain(self.storage.as_deref().map(|sheet| ("storage", sheet)))
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::binding;
 use super::library::short_name;
-use crate::frame::records::{ErrorRecord, MachineRecord, RunOutcome, StorageRecord};
+use crate::frame::records::{ErrorRecord, MachineRecord, RunOutcome, StorageKey, StorageParameter, StorageRecord};
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::comparable::{Fact, FactKind};
 
@@ -126,13 +126,19 @@ fn library_with_build(text: &str) -> String {
 #[must_use]
 pub fn storage_facts(storage: &StorageRecord) -> Vec<Fact> {
     let set_up = |name: &str, value: &str| Fact::new(FactKind::SetUp, name, value);
-    vec![
+    let mut facts = vec![
         set_up("file system", &storage.fs_type),
         set_up("mounted from", &storage.source),
         set_up("mount options", &storage.mount_options),
         set_up("device", storage.device.as_deref().unwrap_or("not known")),
         set_up("size of the file system", &format_size(storage.total_bytes)),
-    ]
+    ];
+    for key in StorageKey::ALL {
+        let own = storage.sheet.iter().find(|parameter| parameter.key == key).map(StorageParameter::text);
+        let missing = if storage.sheet.is_empty() { "not recorded" } else { "not stated" };
+        facts.push(set_up(&format!("storage: {}", key.label()), own.unwrap_or(missing)));
+    }
+    facts
 }
 
 /// Hints as `key=value`.
@@ -204,6 +210,23 @@ mod tests {
         let texts: Vec<String> = facts.iter().map(|f| format!("{}: {}", f.name, f.value)).collect();
         assert_eq!(texts, ["backends: mpiio, posix", "T: 15.0 min", "limit: 1 MiB", "quick: no", "depth: not set"]);
         assert_eq!(facts[1].kind, FactKind::Definition);
+    }
+
+    /// Whether it was queried or given makes no difference.
+    #[test]
+    fn the_storage_sheet_is_compared_by_value() {
+        let storage = fixture::storage();
+        let fact = |storage: &StorageRecord, name: &str| {
+            storage_facts(storage).into_iter().find(|fact| fact.name == name).unwrap().value
+        };
+        assert_eq!(fact(&storage, "storage: stripe count"), "4");
+        assert_eq!(fact(&storage, "storage: servers"), "unknown");
+        assert_eq!(fact(&storage, "storage: network"), "not stated");
+        let mut given = storage.clone();
+        given.sheet[2].source = "given".into();
+        assert_eq!(storage_facts(&storage), storage_facts(&given));
+        given.sheet.clear();
+        assert_eq!(fact(&given, "storage: stripe count"), "not recorded");
     }
 
     #[test]

@@ -52,7 +52,23 @@ pub(crate) fn storage_head_facts(storage: &StorageRecord) -> Vec<LabelledText> {
     let device = storage.device.as_ref().map(|d| format!("; {d}")).unwrap_or_default();
     let [free, total] = [storage.free_bytes, storage.total_bytes].map(format_size);
     let place = format!("{} on {}, {free} of {total} free", storage.fs_type, storage.source);
-    labelled_texts([("storage", Some(format!("{place}, under {}{device}", storage.path)))])
+    let place = format!("{place}, under {}{device}", storage.path);
+    labelled_texts([("storage", Some(place)), ("storage sheet", storage_sheet_line(storage))])
+}
+
+/// The required parameters of the storage in one line; None if they are not recorded.
+pub(crate) fn storage_sheet_line(storage: &StorageRecord) -> Option<String> {
+    let required = || storage.sheet.iter().filter(|p| p.key.is_required());
+    let known = required().filter(|p| p.value.is_some()).map(|p| format!("{} {}", p.key.name(), p.text()));
+    let unknown: Vec<&str> = required().filter(|p| p.value.is_none()).map(|p| p.key.name()).collect();
+    let unknown = (!unknown.is_empty()).then(|| format!("unknown: {}", unknown.join(", ")));
+    let texts: Vec<String> = known.chain(unknown).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// A line for each parameter of the storage, with the source of its value.
+pub(crate) fn storage_sheet_lines(storage: &StorageRecord) -> impl Iterator<Item = LabelledText> + '_ {
+    storage.sheet.iter().map(|p| (p.key.label().to_owned(), format!("{} ({})", p.text(), p.source)))
 }
 
 pub(crate) fn direct_policy_text(policy: DirectPolicy) -> &'static str {
@@ -75,7 +91,8 @@ pub(crate) fn file_system_setup(storage: &StorageRecord) -> Vec<LabelledText> {
     let StorageRecord { fs_type, source, mount_point, mount_options, device, .. } = storage;
     let place = format!("{fs_type} on {source}, mounted at {mount_point} ({mount_options})");
     let alignment = ("alignment", Some(direct_alignment_text(storage)));
-    labelled_texts([("file system", Some(place)), ("device", device.clone()), alignment])
+    let own = labelled_texts([("file system", Some(place)), ("device", device.clone()), alignment]);
+    own.into_iter().chain(storage_sheet_lines(storage)).collect()
 }
 
 /// Alignment of direct I/O, and what it is based on.

@@ -23,6 +23,7 @@ pub mod probe;
 #[cfg(test)]
 mod ranks_tests;
 pub mod run_dir;
+pub mod storage_sheet;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod verify_reader;

@@ -1,10 +1,8 @@
 //! Remaining time of the batch job, as its scheduler reports it. Rank 0 asks once, before a run.
 
-use std::io::Read;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use beff_host::command::output_of;
 use procfs::process::Process;
 use procfs::{Current, Uptime};
 
@@ -42,7 +40,7 @@ pub fn remaining() -> Result<JobTime, String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     ask(&Sources {
         variable: &|name| std::env::var(name).ok(),
-        command: &run_command,
+        command: &|words| output_of(words, COMMAND_TIMEOUT),
         now_seconds: now.as_secs_f64(),
         job_age_seconds: &job_age_seconds,
     })
@@ -199,36 +197,6 @@ fn flux(sources: &Sources<'_>, asked: &mut Vec<String>) -> Option<JobTime> {
 fn flux_left(text: &str) -> Option<Option<f64>> {
     let seconds = text.trim().parse::<f64>().ok().filter(|seconds| *seconds >= 0.0)?;
     Some(Some(seconds).filter(|seconds| seconds.is_finite()))
-}
-
-/// Output of a command that succeeds in time.
-fn run_command(words: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(|error| format!("cannot be run: {error}"))?;
-    let output = child.stdout.take();
-    let reader = thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = output.map(|mut output| output.read_to_end(&mut text));
-        String::from_utf8_lossy(&text).into_owned()
-    });
-    let begin = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if begin.elapsed() < COMMAND_TIMEOUT => thread::sleep(Duration::from_millis(5)),
-            Ok(None) => {
-                // A child of the command may hold the pipe: the reader is not waited for.
-                let _ = child.kill().and_then(|()| child.wait().map(drop));
-                return Err(format!("did not answer in {} s", COMMAND_TIMEOUT.as_secs()));
-            }
-            Err(error) => return Err(format!("cannot be waited for: {error}")),
-        }
-    };
-    if !status.success() {
-        return Err(format!("failed: {status}"));
-    }
-    reader.join().map_err(|_| "printed nothing readable".into())
 }
 
 /// Age of the oldest ancestor of this process with the same value of the variable.

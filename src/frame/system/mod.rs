@@ -9,5 +9,5 @@ pub mod survey;
 
 pub use beff_host::{
     affinity, backing_store, ballooning, bound_threads, caches, cpu_time, environment, host, launcher, placement,
-    terminal, topology, traffic, ucx, workers, SystemError,
+    storage_sheet, terminal, topology, traffic, ucx, workers, SystemError,
 };

@@ -55,6 +55,7 @@ pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
         direct_memory_align_bytes: align.map(|(_, memory)| memory),
         direct_align_basis: align.map(|_| DirectAlignBasis::Statx),
         direct_trial: None,
+        sheet: Vec::new(),
         fs_type: mount.fs_type,
     })
 }

@@ -16,7 +16,7 @@ pub use bare_loop::BareLoopRatio;
 pub use beff_report::criterion::{validity_text, Criterion};
 pub use read_source::CACHED_THRESHOLD;
 
-use crate::frame::records::MachineRecord;
+use crate::frame::records::{HostRecord, MachineRecord};
 
 /// The backend that moves no data. Its times are the overhead of the program itself; no value is derived from them.
 pub const NULL_BACKEND: &str = "null";
@@ -27,9 +27,13 @@ pub const MPI_IO: &str = "mpiio";
 /// Memory of all hosts together in bytes, limited by their control groups: an upper bound of the page cache.
 #[must_use]
 pub fn memory_of_hosts(machine: &MachineRecord) -> u64 {
-    let usable = machine
-        .hosts
-        .iter()
-        .map(|h| h.cgroup_memory_limit_bytes.map_or(h.memory_bytes, |limit| limit.min(h.memory_bytes)));
+    usable_memory_bytes(&machine.hosts)
+}
+
+/// The same for some hosts.
+#[must_use]
+pub fn usable_memory_bytes(hosts: &[HostRecord]) -> u64 {
+    let usable =
+        hosts.iter().map(|h| h.cgroup_memory_limit_bytes.map_or(h.memory_bytes, |limit| limit.min(h.memory_bytes)));
     usable.fold(0, u64::saturating_add)
 }

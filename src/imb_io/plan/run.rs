@@ -129,6 +129,7 @@ mod tests {
             cache: CachePolicy::Drop,
             direct: DirectPolicy::ByBackend,
             dio_align_bytes: None,
+            storage: Vec::new(),
             queue_depth: 32,
             bind: BindPolicy::Auto,
             seed: 1,

@@ -18,7 +18,7 @@ use crate::imb_io::values::{ImbDerived, RowValue};
 
 use super::blocks::mode_name;
 
-const FIELDS: [(&str, ConfigFieldRole); 26] = [
+const FIELDS: [(&str, ConfigFieldRole); 27] = [
     ("benchmarks", definition("benchmarks")),
     ("sizes", ConfigFieldRole::Ignored),
     ("iterations", definition("iterations")),
@@ -32,6 +32,8 @@ const FIELDS: [(&str, ConfigFieldRole); 26] = [
     ("backends", set_up("backend")),
     ("direct", set_up("direct I/O")),
     ("dio_align_bytes", set_up("direct I/O align")),
+    // Covered by the storage sheet.
+    ("storage", ConfigFieldRole::Ignored),
     ("queue_depth", set_up("queue depth")),
     // Covered by the hints themselves, and by the numbers of ranks.
     ("hints", ConfigFieldRole::Ignored),

@@ -109,7 +109,9 @@ pub fn csv(result: &ImbResult, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::E
     }
     let hints = result.config.hints.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let setup = &result.setup;
-    let origin = RunColumns::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir).with_hints(hints);
+    let origin = RunColumns::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir)
+        .with_hints(hints)
+        .with_storage(&setup.storage);
     csv_table(&origin, &columns(), lines)
 }
 

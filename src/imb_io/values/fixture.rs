@@ -111,6 +111,7 @@ fn config() -> ImbConfig {
         cache: CachePolicy::Drop,
         direct: DirectPolicy::ByBackend,
         dio_align_bytes: None,
+        storage: Vec::new(),
         queue_depth: 16,
         bind: BindPolicy::Auto,
         seed: 42,

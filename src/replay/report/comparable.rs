@@ -11,7 +11,7 @@ use crate::replay::records::ReplayResult;
 use crate::replay::values::{CallSubset, LevelComparison as Line, LevelKind, ReplayDerived};
 
 /// Every field of the configuration.
-const FIELDS: [(&str, ConfigFieldRole); 20] = [
+const FIELDS: [(&str, ConfigFieldRole); 21] = [
     ("pace", definition("pace")),
     ("scale", definition("scale")),
     ("cache", definition("page cache")),
@@ -19,6 +19,8 @@ const FIELDS: [(&str, ConfigFieldRole); 20] = [
     ("backends", set_up("backend")),
     ("direct", set_up("direct I/O")),
     ("dio_align_bytes", set_up("direct I/O align")),
+    // Covered by the storage sheet.
+    ("storage", ConfigFieldRole::Ignored),
     ("verify", set_up("verify")),
     ("repeat", set_up("repetitions")),
     ("hints", ConfigFieldRole::Ignored),

@@ -52,7 +52,8 @@ fn columns<'r>() -> [Column<LevelRow<'r>>; 23] {
 /// What the csv writer reports.
 pub fn csv(result: &ReplayResult, derived: &ReplayDerived) -> Result<Vec<u8>, ::csv::Error> {
     let setup = &result.setup;
-    let origin = RunColumns::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir);
+    let origin =
+        RunColumns::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir).with_storage(&setup.storage);
     csv_table(&origin, &columns(), derived.levels.iter().map(|level| LevelRow { result, level }))
 }
 

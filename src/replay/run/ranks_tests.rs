@@ -42,6 +42,7 @@ fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayC
         cache: CachePolicy::Keep,
         direct: DirectPolicy::Off,
         dio_align_bytes: None,
+        storage: Vec::new(),
         hints: Vec::new(),
         verify: true,
         detail: Detail::Run,

@@ -113,6 +113,7 @@ fn config(backends: &[&str], repeat: u64) -> ReplayConfig {
         cache: CachePolicy::Drop,
         direct: DirectPolicy::ByBackend,
         dio_align_bytes: None,
+        storage: Vec::new(),
         verify: true,
         detail: Detail::Function,
         bind: BindPolicy::Auto,

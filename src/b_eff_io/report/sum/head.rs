@@ -2,6 +2,7 @@
 
 use crate::b_eff_io::config::Config;
 use crate::frame::records::MachineRecord;
+use crate::frame::report::machine::storage_sheet_lines;
 use crate::frame::report::text::TextPage;
 use crate::frame::words::or_hyphen;
 
@@ -37,6 +38,9 @@ pub(super) fn write(page: &mut TextPage, of: SummaryContext<'_>) {
     page.line(format!("       OS version  : {version}"));
     page.line(format!("       machine     : {hardware}"));
     remark(page, format!("MPI library: {}", machine.mpi_library));
+    for (label, text) in storage_sheet_lines(&of.result.manifest.storage) {
+        remark(page, format!("Storage, {label}: {text}"));
+    }
     page.blank();
     page.line(format!("Date of measurement: {}", date(&machine.started_utc)));
 }
