@@ -218,9 +218,10 @@ pub struct PlanArgs {
     /// Number of ranks of the run
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub ranks: u64,
-    /// Assumed bandwidth of all ranks together in bytes per second; determines the bytes and file sizes shown
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = rate)]
-    pub rate: u64,
+    /// Bandwidth of all ranks together: assumed, in bytes per second, or as measured by the run of this result (.json, .jsonl); determines the
+    /// bytes and file sizes shown
+    #[arg(long, value_name = "SIZE|FILE", default_value = "1G", value_parser = rate)]
+    pub rate: PlannedRate,
     /// Print the plan as JSON instead of a table
     #[arg(long)]
     pub json: bool,
@@ -233,6 +234,15 @@ pub struct PlanArgs {
     /// Less common settings.
     #[arg(long, value_name = "KEY=VALUE", value_parser = settings::parse_for_plan, help = settings::help("plan"), help_heading = HEADING_ACCESS)]
     pub set: Vec<SettingOverride>,
+}
+
+/// Bandwidth of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlannedRate {
+    /// Bytes per second of every access method.
+    Assumed(u64),
+    /// That of this result.
+    Measured(PathBuf),
 }
 
 /// Types that are rewritten.
@@ -311,13 +321,16 @@ fn preallocate_values() -> impl TypedValueParser<Value = PreallocatePolicy> {
         .try_map(|word| PreallocatePolicy::from_str(&word, false))
 }
 
-/// Bytes per second, with an optional `/s`.
-pub(crate) fn rate(text: &str) -> Result<u64, String> {
+/// Bytes per second, with an optional `/s`, or a result.
+pub(crate) fn rate(text: &str) -> Result<PlannedRate, String> {
+    if text.ends_with(".json") || text.ends_with(".jsonl") {
+        return Ok(PlannedRate::Measured(text.into()));
+    }
     let rate = options::parse_size(text.strip_suffix("/s").unwrap_or(text))?;
     if rate == 0 {
         return Err("at 0 bytes per second nothing would be written; give the expected bandwidth, e.g. 1G".into());
     }
-    Ok(rate)
+    Ok(PlannedRate::Assumed(rate))
 }
 
 /// `5%`, or 5.
@@ -384,10 +397,10 @@ pub(crate) const IO_EXAMPLES: &str = concat!(
 
 pub(crate) const PLAN_EXAMPLES: &str = concat!(
     "Examples:
-  Schedule and sizes of the default run on 4 ranks:
-      beff-raw plan --ranks 4
   Would a comparable run on 1024 ranks at 20 GiB/s fit into 100 TiB?
       beff-raw plan --ranks 1024 --rate 20G -T 15m --space 100T
+  Which T moves twenty times the cache of 2 TiB, at the rate of a short run?
+      beff-raw plan --ranks 64 --rate run1.json -T 15m --storage cache=2T
   The partitions of release 2.1 on 142 ranks, for a script:
       beff-raw plan --ranks 142 --release 2.1 -T 90m --json
 

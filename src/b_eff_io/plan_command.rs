@@ -1,17 +1,30 @@
 //! `beff-raw plan`: the plan of a run for any number of ranks, without MPI.
 
-use super::cli::PlanArgs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::cli::{PlanArgs, PlannedRate};
 use crate::b_eff_io::config::Config;
+use crate::b_eff_io::plan::cache_yardstick::{forecast, CacheForecast, PlannedCache};
 use crate::b_eff_io::plan::memory as plan_memory;
-use crate::b_eff_io::plan::preview::{preview, PreviewInput};
+use crate::b_eff_io::plan::preview::{preview, Preview, PreviewInput};
 use crate::b_eff_io::plan::run::writing_backends;
-use crate::b_eff_io::report::plan_table;
+use crate::b_eff_io::records::RunResult;
+use crate::b_eff_io::report::{plan_table, MeasuredRates};
 use crate::frame::command::{
     backend_capabilities, planned_cache_share, planned_memory_per_rank, publish_json_once, publish_once, time_limit,
 };
 use crate::frame::config::TimeLimit;
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::input;
+use crate::frame::records::StorageKey;
+use crate::frame::report::journal::read_journal;
+use crate::frame::report::parse;
 use crate::frame::system::storage;
+
+/// Every line of a journal begins with its kind.
+const JOURNAL_BEGIN: &[u8] = b"{\"record\":";
 
 /// Runs the command.
 ///
@@ -33,19 +46,61 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         cache_share_bytes,
         memory_per_rank_bytes: planned_memory_per_rank(config.memory_per_process_bytes, args.ranks)?,
     };
+    let rates = match &args.rate {
+        PlannedRate::Assumed(rate) => MeasuredRates { all: *rate as f64, accesses: [*rate as f64; 3] },
+        PlannedRate::Measured(path) => measured_rates(path)?,
+    };
     let input = PreviewInput {
         limit_bytes,
-        rate_bytes_per_second: args.rate as f64,
+        rate_bytes_per_second: rates.all,
         limit_seconds: limit_seconds(config.time_limit)?,
         ..preview_input(&config, args.ranks, &host)
     };
     let plan = preview(&input).map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
+    let cache_yardsticks = forecast(&input, planned_cache(&config), rates.accesses)
+        .map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
     if args.json {
-        publish_json_once(&plan)?;
+        publish_json_once(&PlanDocument { plan: &plan, cache_yardsticks: &cache_yardsticks })?;
     } else {
-        publish_once(plan_table::text(&plan).as_bytes())?;
+        let text = plan_table::text(&plan) + &plan_table::cache_text(&cache_yardsticks);
+        publish_once(text.as_bytes())?;
     }
     Ok(Exit::Ok)
+}
+
+#[derive(Serialize)]
+struct PlanDocument<'a> {
+    #[serde(flatten)]
+    plan: &'a Preview,
+    /// Twenty times the cache of the file system, by partition and access method.
+    cache_yardsticks: &'a [CacheForecast],
+}
+
+fn planned_cache(config: &Config) -> PlannedCache {
+    let given = config.storage.iter().find(|(key, _)| *key == StorageKey::Cache);
+    PlannedCache {
+        given_bytes: given.and_then(|(key, text)| key.parse_value(text).ok()?.1),
+        may_be_direct: config
+            .backends
+            .iter()
+            .all(|name| config.direct.first_direct(std::slice::from_ref(name)).is_some()),
+    }
+}
+
+/// Rates of a run of b_eff_io.
+fn measured_rates(path: &Path) -> Result<MeasuredRates, UsageError> {
+    let refused = |cause: String| {
+        let next_step =
+            "Name the result (PREFIX.json or PREFIX.jsonl) of a run of b_eff_io, or give a bandwidth, e.g. --rate 1G.";
+        UsageError::new(format!("--rate {}: {cause}", path.display()), next_step)
+    };
+    let bytes = input::read_result(path).map_err(|e| refused(e.to_string()))?;
+    let result: RunResult = match bytes.starts_with(JOURNAL_BEGIN) {
+        true => read_journal(&bytes).map_err(|e| refused(e.to_string()))?,
+        false => parse(&bytes).map_err(|e| refused(e.to_string()))?,
+    };
+    MeasuredRates::of(&result)
+        .ok_or_else(|| refused("it has no complete write, rewrite and read of a partition".into()))
 }
 
 /// Time limit of the run; None: no limit.

@@ -2,7 +2,7 @@ use clap::error::ErrorKind;
 use std::path::PathBuf;
 
 use super::*;
-use crate::b_eff_io::cli::{FaultInjectionArgs, IoArgs, PlanArgs, RewriteScope, RunArgs, TransferArgs};
+use crate::b_eff_io::cli::{FaultInjectionArgs, IoArgs, PlanArgs, PlannedRate, RewriteScope, RunArgs, TransferArgs};
 use crate::b_eff_io::config::{
     BufferPolicy, CollectivePolicy, InjectedFault, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination,
     Verify,
@@ -139,7 +139,9 @@ fn values_of_every_kind() {
 #[test]
 fn other_commands() {
     let plan: PlanArgs = args("plan", "beff-raw plan -n 142 --release 2.1 --rate 20G/s --json");
-    assert_eq!((plan.ranks, plan.rate, plan.json), (142, 20 << 30, true));
+    assert_eq!((plan.ranks, plan.rate, plan.json), (142, PlannedRate::Assumed(20 << 30), true));
+    let plan: PlanArgs = args("plan", "beff-raw plan -n 2 --rate runs/a.json");
+    assert_eq!(plan.rate, PlannedRate::Measured("runs/a.json".into()));
     let report: ReportArgs = args("report", "beff-raw report a.json b.jsonl --format sum --details");
     assert_eq!((report.files.len(), report.format.as_str(), report.details), (2, "sum", true));
     assert_eq!(parse("beff-raw info").unwrap().0.name, "info");

@@ -5,7 +5,8 @@ use beff_statistics::bootstrap::Ratio;
 use crate::b_eff_io::records::{PatternRecord, RunResult, StopReason};
 use crate::b_eff_io::values::ladder::PatternComparison;
 use crate::b_eff_io::values::{
-    cache_share, deducted_seconds, known_digits, rate, Derived, PatternInterval, TypeValue, ValueInterval,
+    cache_share, deducted_seconds, known_digits, rate, CacheYardstick, Derived, PatternInterval, TypeValue,
+    ValueInterval,
 };
 use crate::frame::records::{DeviceTraffic, InterferenceRecord, LatencyRecord};
 use crate::frame::report::csv::{csv_table, Column, CsvCell, RunColumns};
@@ -25,6 +26,7 @@ struct PatternCsvRow<'a> {
     /// Value of its type, and MB/s of b_eff_io by the definition of the run, with their intervals.
     type_value: (Option<&'a TypeValue>, Option<&'a ValueInterval>),
     release_value: (Option<f64>, Option<&'a ValueInterval>),
+    yardstick: Option<&'a CacheYardstick>,
 }
 
 impl PatternCsvRow<'_> {
@@ -116,7 +118,7 @@ fn evidence_columns<'r>() -> [Column<PatternCsvRow<'r>>; 23] {
 }
 
 /// Interference; repetitions; the values that contain the pattern.
-fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 29] {
+fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 32] {
     [
         ("machine_cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
         ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
@@ -147,6 +149,9 @@ fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 29] {
         ("b_eff_io_mb_per_second", |r| r.release_value.0.into()),
         ("b_eff_io_low_mb_per_second", |r| r.release_value.1.map(|i| i.low).into()),
         ("b_eff_io_high_mb_per_second", |r| r.release_value.1.map(|i| i.high).into()),
+        ("file_system_cache_bytes", |r| r.yardstick.map(|y| y.cache_bytes).into()),
+        ("access_cached_bytes", |r| r.yardstick.map(|y| y.cached_bytes).into()),
+        ("twenty_times_cache", |r| r.yardstick.map_or(CsvCell::Empty, |y| CsvCell::word(y.verdict))),
     ]
 }
 
@@ -170,6 +175,11 @@ fn type_value<'a>(derived: &'a Derived, record: &PatternRecord) -> (Option<&'a T
         t.backend == *backend && t.ranks == ranks && t.access == access && t.pattern_type == pattern_type
     };
     (derived.types.iter().find(is_it), derived.intervals.of_type(backend, ranks, access, pattern_type))
+}
+
+fn yardstick<'a>(derived: &'a Derived, record: &PatternRecord) -> Option<&'a CacheYardstick> {
+    let PatternRecord { ref backend, ranks, access, .. } = *record;
+    derived.cache_yardsticks.iter().find(|y| y.backend == *backend && y.ranks == ranks && y.access == access)
 }
 
 fn release_value<'a>(
@@ -196,6 +206,7 @@ pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Err
         interval: again.get(&(record.backend.as_str(), record.ranks, record.access, record.pattern)).copied(),
         type_value: type_value(derived, record),
         release_value: release_value(result, derived, record),
+        yardstick: yardstick(derived, record),
     };
     let machine = &result.manifest.machine;
     let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));

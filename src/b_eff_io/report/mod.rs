@@ -2,6 +2,7 @@
 //! of their derived values ([`super::values`]).
 
 mod bandwidth;
+mod cache_yardstick;
 pub(crate) mod cells;
 mod comparable;
 mod costs;
@@ -19,6 +20,7 @@ pub mod json;
 mod ladder;
 mod latency;
 pub mod layout;
+mod measured_rates;
 mod options;
 mod partition_view;
 mod partitions;
@@ -32,6 +34,8 @@ mod time;
 mod timeline;
 mod values;
 pub mod verdicts;
+
+pub use measured_rates::MeasuredRates;
 
 use std::io;
 
@@ -156,6 +160,7 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
     let found = shown.iter().flat_map(|s| standout::findings(&s.result, &s.derived.ladder, s.ranks));
     let findings = found.map(|f| findings::sentence(&f, has_several)).collect();
     let is_screen = level == DetailLevel::Screen;
+    let trust = shown.as_ref().and_then(|shown| cache_yardstick::screen_line(derived, shown.ranks));
     let summary = shown.as_ref().filter(|_| is_screen).map(|shown| summary::blocks(shown, result.partitions.len()));
     ReportModel {
         head: head::head(result, derived, common.head),
@@ -165,6 +170,7 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
         assessments: values::criteria_by_backend(result, derived, release),
         alternative_assessments: values::other_release_criteria(result, derived),
         findings,
+        trust: trust.into_iter().collect(),
         verification: head::compared_bytes(result),
         has_several_backends: has_several,
         summary: summary.unwrap_or_default(),
@@ -185,6 +191,7 @@ fn sections(
     shown: Option<PartitionView>,
 ) -> Vec<ReportSection> {
     let mut sections = vec![values::section(result, derived)];
+    sections.extend(cache_yardstick::section(derived));
     if level != DetailLevel::Page {
         let partitions = result.partitions.iter().map(|p| split.partition(p.ranks));
         sections.extend(partitions.flat_map(|shown| partition_sections(&shown, level)));

@@ -1,6 +1,7 @@
 //! The plan of a run as text: partitions, schedule, sizes of calls and files, memory.
 
 use crate::b_eff_io::config::Partitions;
+use crate::b_eff_io::plan::cache_yardstick::CacheForecast;
 use crate::b_eff_io::plan::outlook::{EndedBy, Outlook};
 use crate::b_eff_io::plan::preview::{FilePreview, PartitionPreview, PatternPreview, Preview, PreviewInput};
 use crate::b_eff_io::plan::Role;
@@ -15,6 +16,39 @@ use crate::frame::report::text::{count, TextPage};
 
 /// Tolerance for warm-up and fill-up, which are not scheduled.
 const FIT_TOLERANCE: f64 = 1.01;
+
+/// Formats the T with which each access method moves twenty times the cache.
+#[must_use]
+pub fn cache_text(all: &[CacheForecast]) -> String {
+    let mut page = TextPage::default();
+    let Some(first) = all.first() else { return String::new() };
+    page.heading("Twenty times the cache of the file system");
+    let head = ["ranks", "access", "bytes", "20 x cache", "T needed"];
+    let row = |f: &CacheForecast| {
+        let time = f.required_time_seconds.map_or_else(|| "not reachable".to_owned(), format_seconds);
+        let time = if f.bytes >= f.required_bytes { "met".to_owned() } else { time };
+        let [bytes, required] = [f.bytes, f.required_bytes].map(format_size);
+        [f.ranks.to_string(), f.access.name().to_owned(), bytes, required, time]
+    };
+    render::table(&mut page, &Table::new("", 2, head).with_words().with_rows(all.iter().map(row)));
+    let basis = match first.is_given {
+        true => "The cache is that of --storage cache.",
+        false => {
+            "The cache is the memory of the ranks, the most that page caches hold; --storage cache=SIZE replaces it."
+        }
+    };
+    page.hanging(
+        "  ",
+        &format!("A yardstick of the paper for data that is to be on disk, not a criterion of validity. {basis}"),
+    );
+    if first.may_be_direct && !first.is_given {
+        page.hanging("  ", "It does not apply to direct I/O, which bypasses the page cache.");
+    }
+    if all.iter().any(|f| f.required_time_seconds.is_none()) {
+        page.hanging("  ", "not reachable: the space ends the first writes before, or the calls are too long; give more --space, or --rate.");
+    }
+    page.finish()
+}
 
 /// Formats the plan of a run with lines of at most [`crate::frame::report::text::WIDTH`]. Calls and bytes are valid at the assumed
 /// bandwidth only.
@@ -266,6 +300,38 @@ mod tests {
     #[test]
     fn golden_plan() {
         insta::assert_snapshot!("plan", text(&preview(&input(2, Some(8 << 30))).unwrap()));
+    }
+
+    #[test]
+    fn the_time_for_twenty_times_the_cache_is_named() {
+        let of = |bytes: u64, required_time_seconds, is_given, may_be_direct| CacheForecast {
+            ranks: 2,
+            access: AccessMethod::Write,
+            bytes,
+            required_bytes: 20 << 30,
+            required_time_seconds,
+            is_given,
+            may_be_direct,
+        };
+        assert_eq!(cache_text(&[]), "");
+        let shown = |all: &[CacheForecast]| cache_text(all).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = shown(&[
+            of(1 << 30, Some(1200.0), false, true),
+            of(20 << 30, Some(60.0), false, true),
+            of(1, None, false, true),
+        ]);
+        for part in
+            ["2 write 1 GiB 20 GiB 20.0 min", "20 GiB 20 GiB met", "not reachable", "memory of the ranks", "direct I/O"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let text = shown(&[of(1 << 30, Some(1200.0), true, true)]);
+        assert!(
+            text.contains("that of --storage cache.")
+                && !text.contains("direct I/O")
+                && !text.contains("not reachable"),
+            "{text}"
+        );
     }
 
     fn plan(rate_bytes_per_second: f64, change: impl Fn(PreviewInput) -> PreviewInput) -> String {

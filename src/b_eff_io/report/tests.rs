@@ -285,8 +285,8 @@ fn every_backend_has_its_panels_and_the_ladder_its_shades() {
     let result = fixtures::ladder();
     let model = result.model(&result.derived_for_page(), DetailLevel::Page);
     let names: Vec<&str> = model.sections.iter().map(|s| s.name).collect();
-    assert_eq!(names, ["values", "ladder", "bandwidth", "time", "latency", "program", "timeline"]);
-    let panels = model.sections[2].pictures();
+    assert_eq!(names, ["values", "cache", "ladder", "bandwidth", "time", "latency", "program", "timeline"]);
+    let panels = model.sections[3].pictures();
     let expected = ["mpiio", "posix", "uring", "mmap"].map(|b| (format!("{b}-2-ranks-bandwidth"), 3));
     assert_eq!(panels.iter().map(|p| (p.name.clone(), p.frames.len())).collect::<Vec<_>>(), expected);
     let text = assert_page(&result, "ladder");

@@ -5,6 +5,7 @@
 
 mod account;
 pub mod averages;
+mod cache_yardstick;
 mod deducted_time;
 #[cfg(test)]
 pub(super) mod fixture;
@@ -26,6 +27,7 @@ mod validity;
 mod warning;
 
 pub use averages::{access_average, release_0_5_contribution, release_1, release_2_1};
+pub use cache_yardstick::{CacheBasis, CacheVerdict, CacheYardstick};
 pub use deducted_time::{deducted_seconds, short_of_time};
 pub use intervals::{repetition_needs, PatternInterval, RepetitionIntervals, ValueInterval};
 pub use ladder::Ladder;
@@ -72,6 +74,9 @@ pub struct Derived {
     /// Storage drift: rate at the end of the run against that at its start, for each direction; empty if unknown.
     #[serde(default)]
     pub storage_drift: Vec<StorageDrift>,
+    /// Twenty times the cache of the file system, by backend, partition, access: a yardstick for data that is to be on disk.
+    #[serde(default)]
+    pub cache_yardsticks: Vec<CacheYardstick>,
     /// By backend and release.
     pub validity: Vec<Validity>,
     /// 95 % confidence intervals from repetitions.
@@ -120,6 +125,7 @@ fn of_partitions(result: &RunResult, (patterns, reads): (Vec<PatternValue>, Vec<
     let intervals = intervals::intervals(result, &types, &partitions);
     Derived {
         systems: totals::systems(result, &partitions),
+        cache_yardsticks: cache_yardstick::yardsticks(result, &index),
         validity: validity::validity(result, &types, &partitions),
         warnings: warning::all_warnings(result, &partitions, &times, &intervals),
         patterns,

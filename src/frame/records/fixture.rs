@@ -100,7 +100,7 @@ pub(crate) fn storage() -> StorageRecord {
     }
 }
 
-/// A striped file system with a given cache, whose servers are unknown.
+/// A striped file system whose servers are unknown.
 pub(crate) fn storage_sheet() -> Vec<StorageParameter> {
     let known = |key, value: &str, number, source: &str| StorageParameter {
         key,
@@ -115,7 +115,7 @@ pub(crate) fn storage_sheet() -> Vec<StorageParameter> {
         known(StorageKey::Stripe, "1 MiB", 1 << 20, "xattr"),
         known(StorageKey::Stripes, "4", 4, "xattr"),
         unknown(StorageKey::Servers),
-        known(StorageKey::Cache, "64 GiB", 64 << 30, "given"),
+        known(StorageKey::Cache, "up to 48 GiB (page cache)", 48 << 30, "memory of the hosts"),
         unknown(StorageKey::Redundancy),
     ]
 }

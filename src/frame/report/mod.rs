@@ -26,7 +26,5 @@ pub use beff_report::{
     TerminalOutput,
 };
 pub use outputs::{OutputError, Outputs};
-#[cfg(test)]
-pub(crate) use views::parse;
 pub use views::{document, journal, schema, LoadedReport, ResultReport, Views};
-pub(crate) use views::{schema_with, write_document};
+pub(crate) use views::{parse, schema_with, write_document};

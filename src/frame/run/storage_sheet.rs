@@ -5,6 +5,7 @@ use std::io::Write;
 use beff_backends::FilePath;
 
 use crate::frame::records::{StorageKey, StorageParameter};
+use crate::frame::system::backing_store::{backing_store, BackingStore};
 use crate::frame::system::storage_sheet::{query, sheet, FoundParameters};
 
 /// Data of the file: some file systems place a file when it has data.
@@ -19,12 +20,15 @@ pub fn of_new_file(
     given: &[(StorageKey, String)],
     page_cache_bytes: u64,
 ) -> Vec<StorageParameter> {
-    let created = path.create().and_then(|mut file| {
-        file.write_all(&CONTENT).and_then(|()| file.sync_all())?;
-        Ok(file)
-    });
-    let mut found = match &created {
-        Ok(file) => query(path, file),
+    let mut found = match path.create() {
+        Ok(mut file) => {
+            let is_written = file.write_all(&CONTENT).is_ok();
+            // A client may keep the data for a while. Elsewhere a sync would only wait for the data of others.
+            if is_written && backing_store(fs_type) == BackingStore::Server {
+                let _ = file.sync_all();
+            }
+            query(path, &file)
+        }
         Err(_) => FoundParameters::default(),
     };
     let _ = path.remove();

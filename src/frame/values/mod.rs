@@ -32,8 +32,9 @@ pub fn memory_of_hosts(machine: &MachineRecord) -> u64 {
 
 /// The same for some hosts.
 #[must_use]
-pub fn usable_memory_bytes(hosts: &[HostRecord]) -> u64 {
-    let usable =
-        hosts.iter().map(|h| h.cgroup_memory_limit_bytes.map_or(h.memory_bytes, |limit| limit.min(h.memory_bytes)));
+pub fn usable_memory_bytes<'a>(hosts: impl IntoIterator<Item = &'a HostRecord>) -> u64 {
+    let usable = hosts
+        .into_iter()
+        .map(|h| h.cgroup_memory_limit_bytes.map_or(h.memory_bytes, |limit| limit.min(h.memory_bytes)));
     usable.fold(0, u64::saturating_add)
 }

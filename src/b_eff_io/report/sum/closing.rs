@@ -3,6 +3,7 @@
 use crate::b_eff_io::config::Release;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::PartitionRecord;
+use crate::b_eff_io::report::cache_yardstick;
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::RecordSelector;
 use crate::b_eff_io::values::Validity;
@@ -36,6 +37,9 @@ pub(super) fn values(page: &mut TextPage, of: SummaryContext<'_>, partition: &Pa
     page.line(format!("  = {:.1} percent of the total memory ({memory_mib:.0} MBytes)", 100.0 * mib[0] / memory_mib));
     if mib.iter().any(|amount| *amount != mib[0]) {
         remark(page, format!("That is the first write; rewritten {:.3} MBytes, read {:.3} MBytes.", mib[1], mib[2]));
+    }
+    for (access, text) in cache_yardstick::lines(of.derived, of.backend, ranks) {
+        remark(page, format!("20 x the cache of the file system, {}: {text}.", access.name()));
     }
     page.blank();
     page.line(format!(
