@@ -83,6 +83,20 @@ pub(super) fn write(files: &[PathBuf], wanted: PageOutputs<'_>) -> anyhow::Resul
     Ok(Exit::Ok)
 }
 
+/// Writes a page of these sections to a new file, or to stdout.
+///
+/// # Errors
+/// An output that exists; write errors.
+pub(super) fn write_sections(path: &Path, title: &str, sections: &[ReportSection]) -> anyhow::Result<Exit> {
+    let text = html::section_page(title, &[format!("beff-raw {}", env!("CARGO_PKG_VERSION"))], sections);
+    if path == Path::new(STDOUT) {
+        publish(text.as_bytes())?;
+    } else {
+        eprintln!("beff-raw: wrote {}", line(&write_new_file(path, &text)?));
+    }
+    Ok(Exit::Ok)
+}
+
 /// Names and texts of the files of all pictures that have such a text.
 fn render_pictures(
     named: &[(String, &Picture)],

@@ -16,6 +16,7 @@ use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
 use crate::frame::report::html;
 use crate::frame::report::picture::PictureLabels;
+use crate::frame::report::system_list::{self, ListedValue};
 use crate::frame::report::{DetailLevel, LoadedReport, SaveStatus};
 
 /// The command.
@@ -32,12 +33,12 @@ pub const COMMAND: Command = Command {
 
 const AFTER_HELP: &str = concat!(
     "Examples:
-  All tables of a run; with --details also every pattern:
+  All tables of a run; with --details also every pattern; of a run that was killed scratch.jsonl:
       beff-raw report scratch.json --full
-  Results of a run that was killed:
-      beff-raw report scratch.jsonl
   A page for a browser, with pictures, tables and records in one file; several runs also as values over ranks:
       beff-raw report n2.json n4.json n8.json --html scaling.html
+  The value of a system: the maximum over runs, and a list of all results:
+      beff-raw report --system run*.json other.sum
 
 ",
     common_help!()
@@ -69,6 +70,10 @@ pub struct ReportArgs {
     /// The same with a line for each pattern (method, size)
     #[arg(long)]
     pub details: bool,
+    /// The value of a system: the maximum over all FILEs, which may also be summaries (.sum) of other programs, the run that achieved it, what was
+    /// tried, and a list; with --format csv or json, or --html OUT
+    #[arg(long, conflicts_with_all = ["full", "details", "svg", "gnuplot"])]
+    pub system: bool,
     /// View to print
     #[arg(long, value_name = "FORMAT", default_value = TABLE, value_parser = format_parser())]
     pub format: String,
@@ -109,6 +114,9 @@ impl ReportArgs {
 /// The first file that cannot be read or is not a result.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     args.check()?;
+    if args.system {
+        return system(args);
+    }
     let wanted = html_page::PageOutputs {
         page: args.html.as_deref(),
         svg: args.svg.as_deref(),
@@ -137,6 +145,45 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
             break;
         }
     }
+    Ok(Exit::Ok)
+}
+
+/// The list of results, and the maxima of their systems.
+fn system(args: &ReportArgs) -> anyhow::Result<Exit> {
+    let mut all = Vec::new();
+    for path in &args.files {
+        let (benchmark, report) = open(path)?;
+        let own = report.listed();
+        if own.is_empty() {
+            return Err(UsageError::new(
+                format!(
+                    "{} is a result of {} without values of partitions: it has no b_eff_io",
+                    path.display(),
+                    benchmark.title
+                ),
+                "Leave it out.",
+            )
+            .into());
+        }
+        let file = path.display().to_string();
+        all.extend(own.into_iter().map(|value| ListedValue { file: file.clone(), ..value }));
+    }
+    if let Some(path) = &args.html {
+        return html_page::write_sections(path, "Value of a system", &system_list::section_list(&all));
+    }
+    let bytes = match args.format.as_str() {
+        TABLE => system_list::text(&all).into_bytes(),
+        CSV => system_list::csv(&all)?,
+        JSON => system_list::document(&all)?,
+        other => {
+            return Err(UsageError::new(
+                format!("--system has no format {other}"),
+                format!("Use --format {TABLE}, {CSV} or {JSON}, or --html OUT."),
+            )
+            .into())
+        }
+    };
+    publish(&bytes)?;
     Ok(Exit::Ok)
 }
 
@@ -234,6 +281,7 @@ mod tests {
             files: Vec::new(),
             full: false,
             details: false,
+            system: false,
             format: format.to_owned(),
             html: None,
             svg: None,

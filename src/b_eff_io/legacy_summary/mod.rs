@@ -1,6 +1,7 @@
 //! Summaries (PREFIX.sum) written by the program of December 2001, or in its format: read, shown and compared. Values missing from them
 //! stay unknown.
 
+mod listed;
 mod parse;
 mod show;
 
@@ -15,6 +16,7 @@ use crate::frame::records::AccessMethod;
 use crate::frame::report::csv::{csv_table, Column, RunColumns};
 use crate::frame::report::html;
 use crate::frame::report::model::ReportModel;
+use crate::frame::report::system_list::ListedValue;
 use crate::frame::report::{DetailLevel, LoadedReport};
 use crate::frame::values::comparable::QuantityUnit::MegabytesPerSecond;
 use crate::frame::values::comparable::{ComparableRun, Fact, FactKind, Quantity, QuantityLevel as Depth};
@@ -81,6 +83,10 @@ impl LoadedReport for LegacySummary {
             "sum" => Some(Ok(self.text.clone().into_bytes())),
             _ => None,
         }
+    }
+
+    fn listed(&self) -> Vec<ListedValue> {
+        listed::listed(self, BACKEND)
     }
 
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>> {

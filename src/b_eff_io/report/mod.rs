@@ -20,6 +20,7 @@ pub mod json;
 mod ladder;
 mod latency;
 pub mod layout;
+mod listed;
 mod measured_rates;
 mod options;
 mod partition_view;
@@ -48,6 +49,7 @@ use crate::b_eff_io::config::Release;
 use crate::frame::records::{JournaledResult, Warning, WarningKind};
 use crate::frame::report::model::{ReportModel, ReportSection};
 use crate::frame::report::picture::MeasuredPoint;
+use crate::frame::report::system_list::ListedValue;
 use crate::frame::report::{common, DetailLevel, Views};
 use crate::frame::values::comparable::ComparableRun;
 use crate::frame::values::MPI_IO;
@@ -92,6 +94,10 @@ impl Views for RunResult {
 
     fn comparable(&self, derived: &Derived) -> ComparableRun {
         comparable::comparable(self, derived)
+    }
+
+    fn listed(&self, derived: &Derived) -> Vec<ListedValue> {
+        listed::listed(self, derived)
     }
 
     /// A summary of each backend.

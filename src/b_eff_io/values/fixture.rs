@@ -22,7 +22,7 @@ pub(super) fn full_run() -> RunResult {
 }
 
 /// 50 MB/s per rank, with release 2.1 on its partitions of 4 ranks; opening and closing take about 1 % of the time of each type.
-pub(super) fn run_of_release(release: Release) -> RunResult {
+pub(in crate::b_eff_io) fn run_of_release(release: Release) -> RunResult {
     let sizes: &[u64] = if release == Release::R2_1 { &[2, 3, 4] } else { &[2, 4] };
     let partition = |&ranks: &u64| PartitionRecord {
         ranks,

@@ -29,6 +29,8 @@ mod warning;
 pub use averages::{access_average, release_0_5_contribution, release_1, release_2_1};
 pub use cache_yardstick::{CacheBasis, CacheVerdict, CacheYardstick};
 pub use deducted_time::{deducted_seconds, short_of_time};
+#[cfg(test)]
+pub(super) use fixture::run_of_release;
 pub use intervals::{repetition_needs, PatternInterval, RepetitionIntervals, ValueInterval};
 pub use ladder::Ladder;
 pub use model::{AccessTime, PartitionValue, ReleaseValues, SystemValue, TimeAccount, TypeValue, Validity};

@@ -87,6 +87,11 @@ impl RunColumns {
         }
     }
 
+    /// First host and the number of others.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// For a result that has only texts.
     pub(crate) fn from_text(run: &str, started: &str, host: &str, mpi: &str) -> Self {
         let [run, started_utc, host, mpi] = [run, started, host, mpi].map(str::to_owned);

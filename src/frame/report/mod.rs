@@ -19,6 +19,7 @@ pub(crate) mod outcome_text;
 pub mod outputs;
 pub(crate) mod schema;
 pub(crate) mod storage_drift;
+pub mod system_list;
 mod views;
 
 pub use beff_report::{

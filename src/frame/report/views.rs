@@ -12,6 +12,7 @@ use super::journal::JournalError;
 use super::json::JsonError;
 use super::model::ReportModel;
 use super::picture::MeasuredPoint;
+use super::system_list::ListedValue;
 use super::terminal::TerminalOutput;
 use super::{html, journal as jsonl, json, render};
 use crate::frame::records::{JournaledResult, Warning, WarningKind};
@@ -78,6 +79,11 @@ pub trait Views: JournaledResult + Serialize + DeserializeOwned + JsonSchema + S
     /// Points for the pictures of values over ranks.
     fn over_ranks(&self, derived: &Self::Derived) -> Vec<MeasuredPoint> {
         self.points(derived)
+    }
+
+    /// Values for the list of results of a system; empty if the benchmark has no such value.
+    fn listed(&self, _derived: &Self::Derived) -> Vec<ListedValue> {
+        Vec::new()
     }
 
     /// Suffixes of the files specific to this benchmark.
@@ -174,6 +180,11 @@ pub trait LoadedReport: std::fmt::Debug + Send + Sync {
         self.points()
     }
 
+    /// Values for the list of results of a system; empty if its benchmark has no such value.
+    fn listed(&self) -> Vec<ListedValue> {
+        Vec::new()
+    }
+
     /// Compressed records; None if they exceed `most_bytes`.
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>>;
 
@@ -225,6 +236,10 @@ where
 
     fn over_ranks(&self) -> Vec<MeasuredPoint> {
         self.result.over_ranks(self.for_page())
+    }
+
+    fn listed(&self) -> Vec<ListedValue> {
+        self.result.listed(self.for_page())
     }
 
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>> {

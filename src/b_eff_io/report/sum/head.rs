@@ -1,6 +1,7 @@
 //! The lines above the first table.
 
 use crate::b_eff_io::config::Config;
+use crate::b_eff_io::report::listed;
 use crate::frame::records::MachineRecord;
 use crate::frame::report::machine::storage_sheet_lines;
 use crate::frame::report::text::TextPage;
@@ -38,6 +39,7 @@ pub(super) fn write(page: &mut TextPage, of: SummaryContext<'_>) {
     page.line(format!("       OS version  : {version}"));
     page.line(format!("       machine     : {hardware}"));
     remark(page, format!("MPI library: {}", machine.mpi_library));
+    remark(page, format!("System: {}", listed::system(of.result)));
     for (label, text) in storage_sheet_lines(&of.result.manifest.storage) {
         remark(page, format!("Storage, {label}: {text}"));
     }
