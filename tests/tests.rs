@@ -145,6 +145,8 @@ mod signals;
 mod space;
 #[path = "suite/start.rs"]
 mod start;
+#[path = "suite/storage_sheet.rs"]
+mod storage_sheet;
 #[path = "suite/support.rs"]
 mod support;
 #[path = "suite/time_left.rs"]
