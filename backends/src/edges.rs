@@ -96,7 +96,7 @@ impl EdgeWalk {
         path: &Path,
     ) -> Result<Self> {
         Ok(Self {
-            walk: ChunkWalk::new(&stretch.pattern, batch, buffer, path)?,
+            walk: ChunkWalk::new(&stretch.pattern, direction, batch, buffer, path)?,
             direction,
             align: stretch.align,
             chunk_bytes: stretch.pattern.chunk_bytes,

@@ -70,6 +70,9 @@ pub mod mpiio;
 pub mod null;
 mod offset_file;
 pub mod options;
+pub mod order;
+#[cfg(test)]
+mod order_tests;
 pub mod pattern;
 pub mod posix;
 mod preallocation;
@@ -106,6 +109,7 @@ pub use options::{
     CalibratedDepth, Collective, Direct, DirectTrial, DriverOptions, ExchangeMethod, Preallocate, TrialAlign,
     DEFAULT_DOMAIN_BYTES,
 };
+pub use order::{AccessOrder, OrderKind, STRIDE_CALLS};
 pub use pattern::{
     AccessKind, AccessPattern, Batch, CallAddressing, CallForm, CallStyle, Direction, ElementUnit, RankPartition,
 };

@@ -86,7 +86,7 @@ impl MmapFile {
     fn write_batch(&mut self, batch: Batch, buffer: &TransferBuffer, latency: &mut Latency) -> Result<u64> {
         let (pattern, window, file, watch, path) = self.mapped_pattern(Direction::Write)?;
         let len = pattern.chunk_bytes as usize;
-        let mut walk = ChunkWalk::new(pattern, batch, buffer, path)?;
+        let mut walk = ChunkWalk::new(pattern, Direction::Write, batch, buffer, path)?;
         for _ in 0..batch.calls {
             let mark = latency.begin();
             for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {
@@ -104,7 +104,7 @@ impl MmapFile {
     fn read_batch(&mut self, batch: Batch, buffer: &mut TransferBuffer, latency: &mut Latency) -> Result<u64> {
         let (pattern, window, file, watch, path) = self.mapped_pattern(Direction::Read)?;
         let len = pattern.chunk_bytes as usize;
-        let mut walk = ChunkWalk::new(pattern, batch, buffer, path)?;
+        let mut walk = ChunkWalk::new(pattern, Direction::Read, batch, buffer, path)?;
         for _ in 0..batch.calls {
             let mark = latency.begin();
             for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {

@@ -91,7 +91,7 @@ impl PreparedCalls {
 
     #[inline]
     fn offset(&self, call: u64) -> u64 {
-        self.pattern.chunk_offset(call * self.pattern.chunks_per_call)
+        self.pattern.call_offset(call)
     }
 }
 
@@ -131,7 +131,7 @@ impl BatchContext<'_> {
         let Self { file, prepared, transfers, mut outcome } = self;
         let PreparedCalls { pattern, call, transfer_type: what, .. } = prepared;
         for n in batch.first_call..batch.first_call + batch.calls {
-            let memory = buffer.window(pattern.stream_position(n), what.bytes() as usize);
+            let memory = buffer.window(pattern.memory_position(Direction::Write, n), what.bytes() as usize);
             let offset_bytes = prepared.offset(n);
             let mark = latency.begin();
             let result = match call.style {
@@ -176,7 +176,7 @@ impl BatchContext<'_> {
         let Self { file, prepared, transfers, mut outcome } = self;
         let PreparedCalls { pattern, call, transfer_type: what, .. } = prepared;
         let calls = batch.first_call..batch.first_call + batch.calls;
-        let window = |n| buffer.window(pattern.stream_position(n), what.bytes() as usize);
+        let window = |n| buffer.window(pattern.memory_position(Direction::Write, n), what.bytes() as usize);
         match call.style {
             CallStyle::Blocking => return Err(BackendError::overlap_unsupported()),
             CallStyle::Request => {

@@ -32,29 +32,24 @@ impl NullFile {
     }
 
     /// Runs a computation as often as a driver with real transfers.
-    fn run(&self, operation: &'static str, work: Batches<'_>, buffer: &TransferBuffer) -> Result<u64> {
+    fn run(&self, direction: Direction, work: Batches<'_>, buffer: &TransferBuffer) -> Result<u64> {
         if let Batches { batch, overlap: BatchOverlap::Computation(during), .. } = work {
             let is_split = self.pattern.is_some_and(|p| p.form.style == CallStyle::Split);
             (0..if is_split { batch.calls.max(1) } else { 1 }).for_each(|_| during());
-            return self.walk(operation, batch, buffer, &mut Latency::off());
+            return self.walk(direction, batch, buffer, &mut Latency::off());
         }
-        work.run_sequentially(|batch, latency| self.walk(operation, batch, buffer, latency))
+        work.run_sequentially(|batch, latency| self.walk(direction, batch, buffer, latency))
     }
 
-    fn walk(
-        &self,
-        operation: &'static str,
-        batch: Batch,
-        buffer: &TransferBuffer,
-        latency: &mut Latency,
-    ) -> Result<u64> {
+    fn walk(&self, direction: Direction, batch: Batch, buffer: &TransferBuffer, latency: &mut Latency) -> Result<u64> {
+        let operation = if direction == Direction::Write { "null write" } else { "null read" };
         let pattern = self.pattern.as_ref().ok_or_else(|| BackendError::not_prepared(operation, &self.path))?;
         let base = buffer.bytes().as_ptr();
         if latency.is_on() {
             for call in batch.first_call..batch.first_call + batch.calls {
                 let mark = latency.begin();
                 for (offset, index) in
-                    ChunkWalk::new(pattern, Batch { first_call: call, calls: 1 }, buffer, &self.path)?
+                    ChunkWalk::new(pattern, direction, Batch { first_call: call, calls: 1 }, buffer, &self.path)?
                 {
                     black_box((base.wrapping_add(index), offset));
                 }
@@ -62,7 +57,7 @@ impl NullFile {
             }
             return Ok(batch_bytes(pattern, batch));
         }
-        for (offset, index) in ChunkWalk::new(pattern, batch, buffer, &self.path)? {
+        for (offset, index) in ChunkWalk::new(pattern, direction, batch, buffer, &self.path)? {
             black_box((base.wrapping_add(index), offset));
         }
         Ok(batch_bytes(pattern, batch))
@@ -91,11 +86,11 @@ impl OpenFile for NullFile {
     }
 
     fn write(&mut self, work: Batches<'_>, buffer: &TransferBuffer) -> Result<u64> {
-        self.run("null write", work, buffer)
+        self.run(Direction::Write, work, buffer)
     }
 
     fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
-        self.run("null read", work, buffer)
+        self.run(Direction::Read, work, buffer)
     }
 
     fn sync(&mut self) -> Result<()> {

@@ -1,5 +1,7 @@
 //! An access pattern of one rank as arithmetic: from call number to file offsets and memory positions.
 
+use crate::{AccessOrder, OrderKind};
+
 /// How the ranks of a file's communicator take part in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
@@ -125,6 +127,10 @@ pub struct AccessPattern {
     pub stream_bytes: u64,
     /// Maximum number of calls; no batch exceeds it.
     pub max_calls: u64,
+    /// Order in which the calls access their chunks; None: ascending. With an order call number `i` accesses the chunks that call
+    /// [`AccessOrder::at`]`(i)` has without one, and data in the file does not depend on the order: a write takes the data of these chunks
+    /// from the buffer. A read leaves its data where call `i` has it without an order, so that calls in flight share no memory.
+    pub order: Option<AccessOrder>,
 }
 
 impl AccessPattern {
@@ -145,6 +151,20 @@ impl AccessPattern {
             form: CallForm::default(),
             stream_bytes: 0,
             max_calls,
+            order: None,
+        }
+    }
+
+    /// The chunks of this pattern in this order, one by each call, at explicit offsets: a file pointer cannot move backwards.
+    #[must_use]
+    pub fn in_order(&self, kind: OrderKind, seed: u64) -> Self {
+        let calls = self.max_calls * self.chunks_per_call;
+        Self {
+            chunks_per_call: 1,
+            form: CallForm { addressing: CallAddressing::Explicit, ..self.form },
+            max_calls: calls,
+            order: Some(AccessOrder::new(kind, calls, seed)),
+            ..*self
         }
     }
 
@@ -166,6 +186,30 @@ impl AccessPattern {
     #[inline]
     pub fn stream_position(&self, call: u64) -> u64 {
         self.stream_bytes + call * self.call_bytes()
+    }
+
+    /// Number of the call that has the chunks of call `call` without an order.
+    #[must_use]
+    #[inline]
+    pub fn ordered_call(&self, call: u64) -> u64 {
+        self.order.as_ref().map_or(call, |order| order.at(call))
+    }
+
+    /// File offset of the first chunk that call `call` accesses.
+    #[must_use]
+    #[inline]
+    pub fn call_offset(&self, call: u64) -> u64 {
+        self.chunk_offset(self.ordered_call(call) * self.chunks_per_call)
+    }
+
+    /// Position in this rank's stream whose window of the buffer call `call` uses.
+    #[must_use]
+    #[inline]
+    pub fn memory_position(&self, direction: Direction, call: u64) -> u64 {
+        match direction {
+            Direction::Write => self.stream_position(self.ordered_call(call)),
+            Direction::Read => self.stream_position(call),
+        }
     }
 
     /// The part of another rank in the same pattern, for equal parts.
@@ -210,12 +254,16 @@ impl AccessPattern {
     }
 
     /// The bytes of the file (begin, end) that must exist before this rank writes the calls of `batch`, which has at least one call. For
-    /// interleaved ranks, which share pages and blocks, it is the range of all ranks: none can run ahead into a hole of another.
+    /// interleaved ranks, which share pages and blocks, it is the range of all ranks: none can run ahead into a hole of another. With an
+    /// order it is the range of all calls.
     pub(crate) fn byte_range(&self, batch: Batch) -> (u64, u64) {
         let (low, high) =
             if self.is_interleaved() { (self.for_rank(0), self.for_rank(self.ranks - 1)) } else { (*self, *self) };
-        let first = batch.first_call * self.chunks_per_call;
-        let last = (batch.first_call + batch.calls) * self.chunks_per_call - 1;
+        let (first_call, end_call) = match self.order {
+            None => (batch.first_call, batch.first_call + batch.calls),
+            Some(order) => (0, order.calls().max(1)),
+        };
+        let (first, last) = (first_call * self.chunks_per_call, end_call * self.chunks_per_call - 1);
         (low.chunk_offset(first), high.chunk_offset(last) + self.chunk_bytes)
     }
 
@@ -224,6 +272,9 @@ impl AccessPattern {
     pub(crate) fn calls_within(&self, end: u64) -> u64 {
         let end_of = |first_call| self.byte_range(Batch { first_call, calls: 1 }).1;
         let (first, second) = (end_of(0), end_of(1));
+        if self.order.is_some() {
+            return if end >= first { u64::MAX } else { 0 };
+        }
         end.checked_sub(first).map_or(0, |behind| 1 + behind / (second - first).max(1))
     }
 

@@ -80,12 +80,12 @@ impl PosixFile {
             #[cfg(feature = "test-hooks")]
             FileRoute::UnsafeReadModifyWrite { .. } => write_by_rmw(files, prepared, batch, buffer, &mut timer),
             FileRoute::Buffered { .. } if files.drops_pages(&prepared.route) => {
-                let walk = ChunkWalk::new(&prepared.pattern, batch, buffer, &files.path)?;
+                let walk = ChunkWalk::new(&prepared.pattern, Direction::Write, batch, buffer, &files.path)?;
                 let call = |file: &File, at, offset| dontcache::write_at(file, &buffer.bytes()[at], offset);
                 transfer_chunks("pwrite", files, prepared, walk, &mut timer, call)
             }
             FileRoute::Direct { .. } | FileRoute::Buffered { .. } => {
-                let walk = ChunkWalk::new(&prepared.pattern, batch, buffer, &files.path)?;
+                let walk = ChunkWalk::new(&prepared.pattern, Direction::Write, batch, buffer, &files.path)?;
                 let call = |file: &File, at, offset| file.write_at(&buffer.bytes()[at], offset);
                 transfer_chunks("pwrite", files, prepared, walk, &mut timer, call)
             }
@@ -107,12 +107,12 @@ impl PosixFile {
             #[cfg(feature = "test-hooks")]
             FileRoute::UnsafeReadModifyWrite { .. } => read_by_rmw(files, prepared, batch, buffer, &mut timer),
             FileRoute::Buffered { .. } if files.drops_pages(&prepared.route) => {
-                let walk = ChunkWalk::new(&prepared.pattern, batch, buffer, &files.path)?;
+                let walk = ChunkWalk::new(&prepared.pattern, Direction::Read, batch, buffer, &files.path)?;
                 let call = |file: &File, at, offset| dontcache::read_at(file, &mut buffer.bytes_mut()[at], offset);
                 transfer_chunks("pread", files, prepared, walk, &mut timer, call)
             }
             FileRoute::Direct { .. } | FileRoute::Buffered { .. } => {
-                let walk = ChunkWalk::new(&prepared.pattern, batch, buffer, &files.path)?;
+                let walk = ChunkWalk::new(&prepared.pattern, Direction::Read, batch, buffer, &files.path)?;
                 let call = |file: &File, at, offset| file.read_at(&mut buffer.bytes_mut()[at], offset);
                 transfer_chunks("pread", files, prepared, walk, &mut timer, call)
             }

@@ -11,7 +11,7 @@ use memmap2::MmapMut;
 use crate::edges::{ceil, edge_error, floor, read_sector, write_sector, EdgeError};
 use crate::route::FileRoute;
 use crate::walk::ChunkWalk;
-use crate::{AccessPattern, BackendError, Batch, Result, TransferBuffer};
+use crate::{AccessPattern, BackendError, Batch, Direction, Result, TransferBuffer};
 
 /// Memory for one chunk and its first and last sectors.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl RmwBuffer {
         mut chunk_done: impl FnMut(),
     ) -> Result<()> {
         let len = pattern.chunk_bytes as usize;
-        for (offset, index) in ChunkWalk::new(pattern, batch, buffer, path)? {
+        for (offset, index) in ChunkWalk::new(pattern, Direction::Write, batch, buffer, path)? {
             let chunk = &buffer.bytes()[index..index + len];
             self.write(direct, chunk, offset).map_err(|error| edge_error(path, &error))?;
             chunk_done();
@@ -63,7 +63,7 @@ impl RmwBuffer {
         mut chunk_done: impl FnMut(),
     ) -> Result<()> {
         let len = pattern.chunk_bytes as usize;
-        for (offset, index) in ChunkWalk::new(pattern, batch, buffer, path)? {
+        for (offset, index) in ChunkWalk::new(pattern, Direction::Read, batch, buffer, path)? {
             let chunk = &mut buffer.bytes_mut()[index..index + len];
             let got = self.read(direct, chunk, offset).map_err(|error| edge_error(path, &error))?;
             if got < len {

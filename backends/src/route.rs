@@ -115,6 +115,9 @@ fn edge_obstacle(pattern: &AccessPattern, align_bytes: u64) -> Option<String> {
     if !pattern.is_contiguous() {
         return Some("the chunks are not contiguous".into());
     }
+    if pattern.order.is_some() {
+        return Some("the chunks that share a sector do not follow each other".into());
+    }
     if align_bytes > MAX_SECTOR_BYTES {
         return Some(format!("sectors of more than {MAX_SECTOR_BYTES} bytes are only written completely"));
     }

@@ -54,7 +54,7 @@ impl SkeletonFile {
     fn write_batch(&mut self, batch: Batch, buffer: &TransferBuffer, latency: &mut Latency) -> Result<u64> {
         let (pattern, path) = (self.prepared("pwrite")?, &self.files.path);
         let len = pattern.chunk_bytes as usize;
-        let mut walk = ChunkWalk::new(pattern, batch, buffer, path)?;
+        let mut walk = ChunkWalk::new(pattern, Direction::Write, batch, buffer, path)?;
         for _ in 0..batch.calls {
             let mark = latency.begin();
             for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {
@@ -73,7 +73,7 @@ impl SkeletonFile {
     fn read_batch(&mut self, batch: Batch, buffer: &mut TransferBuffer, latency: &mut Latency) -> Result<u64> {
         let (pattern, path) = (self.prepared("pread")?, &self.files.path);
         let len = pattern.chunk_bytes as usize;
-        let mut walk = ChunkWalk::new(pattern, batch, buffer, path)?;
+        let mut walk = ChunkWalk::new(pattern, Direction::Read, batch, buffer, path)?;
         for _ in 0..batch.calls {
             let mark = latency.begin();
             for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {

@@ -1,6 +1,6 @@
-//! From a batch to the file offset and the buffer index of every chunk, by additions alone.
+//! From a batch to the file offset and the buffer index of every chunk, by additions alone unless the pattern has an order.
 
-use crate::{AccessPattern, BackendError, Batch, Result, TransferBuffer};
+use crate::{AccessPattern, BackendError, Batch, Direction, Result, TransferBuffer};
 use std::path::Path;
 
 /// One operation between the file and the transfer buffer.
@@ -75,6 +75,16 @@ pub(crate) struct ChunkWalk {
     call_index: usize,
     call_step: usize,
     period: usize,
+    ordered: Option<OrderedCalls>,
+}
+
+/// Calls of a pattern with an order.
+#[derive(Clone, Debug)]
+struct OrderedCalls {
+    pattern: AccessPattern,
+    direction: Direction,
+    /// The call of the next chunk.
+    call: u64,
 }
 
 impl ChunkWalk {
@@ -82,14 +92,20 @@ impl ChunkWalk {
     ///
     /// # Errors
     /// If a call of the pattern is longer than the buffer allows: its windows would end outside the memory.
-    pub(crate) fn new(pattern: &AccessPattern, batch: Batch, buffer: &TransferBuffer, path: &Path) -> Result<Self> {
+    pub(crate) fn new(
+        pattern: &AccessPattern,
+        direction: Direction,
+        batch: Batch,
+        buffer: &TransferBuffer,
+        path: &Path,
+    ) -> Result<Self> {
         check_fits(pattern, buffer, path)?;
         check_within(pattern, batch);
         let period = buffer.period_bytes();
-        let call_index = buffer.index(pattern.stream_position(batch.first_call));
+        let call_index = buffer.index(pattern.memory_position(direction, batch.first_call));
         Ok(Self {
             chunks_left: batch.calls * pattern.chunks_per_call,
-            offset_bytes: pattern.chunk_offset(batch.first_call * pattern.chunks_per_call),
+            offset_bytes: pattern.call_offset(batch.first_call),
             stride_bytes: pattern.stride_bytes,
             index: call_index,
             // All below the length of the buffer, which is a usize.
@@ -99,7 +115,23 @@ impl ChunkWalk {
             call_index,
             call_step: (pattern.call_bytes() % period) as usize,
             period: period as usize,
+            ordered: pattern.order.map(|_| OrderedCalls { pattern: *pattern, direction, call: batch.first_call }),
         })
+    }
+
+    /// Moves to the next call of the order. Its chunks follow those of the call before it neither in the file nor, for writes, in memory.
+    #[inline(never)]
+    fn begin_ordered_call(&mut self) {
+        let Some(OrderedCalls { pattern, direction, call }) = &mut self.ordered else { return };
+        *call += 1;
+        // Nothing follows the last call.
+        if *call >= pattern.max_calls {
+            return;
+        }
+        self.offset_bytes = pattern.call_offset(*call);
+        if *direction == Direction::Write {
+            self.index = (pattern.memory_position(*direction, *call) % self.period as u64) as usize;
+        }
     }
 }
 
@@ -153,6 +185,9 @@ impl Iterator for ChunkWalk {
                 self.call_index -= self.period;
             }
             self.index = self.call_index;
+            if self.ordered.is_some() {
+                self.begin_ordered_call();
+            }
         } else {
             self.index += self.chunk_bytes;
         }
@@ -217,6 +252,7 @@ fn check_fits_without_slack(
 mod tests {
     use super::*;
     use crate::testing::pattern;
+    use crate::OrderKind;
     use proptest::prelude::*;
 
     proptest! {
@@ -237,8 +273,49 @@ mod tests {
                     prop_assert!(index + p.chunk_bytes as usize <= buffer.bytes().len());
                 }
             }
-            let got: Vec<_> = ChunkWalk::new(&p, batch, &buffer, Path::new("f")).unwrap().collect();
+            let got: Vec<_> = ChunkWalk::new(&p, Direction::Write, batch, &buffer, Path::new("f")).unwrap().collect();
             prop_assert_eq!(got, expected);
+        }
+    }
+
+    proptest! {
+        /// In any order and in any batches: each chunk once, with the data that it has in ascending order; reads use the memory of the calls
+        /// in turn.
+        #[test]
+        fn an_order_changes_when_chunks_are_accessed_and_not_their_data(
+            kind in proptest::sample::select(&[OrderKind::Sequential, OrderKind::Random, OrderKind::Strided, OrderKind::Reverse][..]),
+            chunk in 1_u64..40, calls in 1_u64..70, gap in 0_u64..100, base in 0_u64..10_000, stream in 0_u64..100_000,
+            period in 40_u64..3 * 4096, splits in proptest::collection::vec(0_u64..30, 0..6), seed: u64,
+        ) {
+            let plain = AccessPattern { base_bytes: base, stride_bytes: chunk + gap, stream_bytes: stream, ..pattern(chunk, 1, calls) };
+            let p = plain.in_order(kind, seed);
+            let mut buffer = TransferBuffer::new(3 * 4096, p.call_bytes()).unwrap();
+            buffer.set_period_bytes(period);
+            let walked = |direction| {
+                let (mut all, mut first_call) = (Vec::new(), 0);
+                for n in splits.iter().copied().chain([u64::MAX]) {
+                    let n = n.min(calls - first_call);
+                    let mut walk = ChunkWalk::new(&p, direction, Batch { first_call, calls: n }, &buffer, Path::new("f")).unwrap();
+                    all.extend(walk.by_ref());
+                    // As a queue that stays full.
+                    let more = u64::from(first_call + n < calls);
+                    walk.extend(more);
+                    all.extend(walk);
+                    first_call += n + more;
+                }
+                all
+            };
+            let (written, read) = (walked(Direction::Write), walked(Direction::Read));
+            let definition = |call| (plain.chunk_offset(call), buffer.index(plain.stream_position(call)));
+            let order = p.order.unwrap();
+            for call in 0..calls {
+                let (offset, index) = definition(order.at(call));
+                prop_assert_eq!(written[call as usize], (offset, index));
+                prop_assert_eq!(read[call as usize], (offset, definition(call).1));
+            }
+            let mut offsets: Vec<u64> = written.iter().map(|(offset, _)| *offset).collect();
+            offsets.sort_unstable();
+            prop_assert_eq!(offsets, (0..calls).map(|call| plain.chunk_offset(call)).collect::<Vec<_>>());
         }
     }
 
@@ -260,12 +337,19 @@ mod tests {
     fn too_long_calls_and_calls_without_chunks_are_refused() {
         let buffer = TransferBuffer::new(4096, 64).unwrap();
         let batch = Batch { first_call: 0, calls: 1 };
-        assert!(ChunkWalk::new(&pattern(64, 1, 1), batch, &buffer, Path::new("f")).is_ok());
-        assert!(ChunkWalk::new(&pattern(4096 * 2, 1, 1), batch, &buffer, Path::new("f")).is_err());
-        let none =
-            ChunkWalk::new(&pattern(0, 1, 3), Batch { first_call: 0, calls: 3 }, &buffer, Path::new("f")).unwrap();
+        assert!(ChunkWalk::new(&pattern(64, 1, 1), Direction::Write, batch, &buffer, Path::new("f")).is_ok());
+        assert!(ChunkWalk::new(&pattern(4096 * 2, 1, 1), Direction::Write, batch, &buffer, Path::new("f")).is_err());
+        let none = ChunkWalk::new(
+            &pattern(0, 1, 3),
+            Direction::Write,
+            Batch { first_call: 0, calls: 3 },
+            &buffer,
+            Path::new("f"),
+        )
+        .unwrap();
         assert_eq!(none.collect::<Vec<_>>(), [(0, 0); 3], "a part of nothing is moved as often as any other");
-        assert!(ChunkWalk::new(&pattern(1 << 33, (1 << 31) + 1, 1), batch, &buffer, Path::new("f")).is_err());
-        assert!(ChunkWalk::new(&pattern(8, 0, 1), batch, &buffer, Path::new("f")).is_err());
+        assert!(ChunkWalk::new(&pattern(1 << 33, (1 << 31) + 1, 1), Direction::Write, batch, &buffer, Path::new("f"))
+            .is_err());
+        assert!(ChunkWalk::new(&pattern(8, 0, 1), Direction::Write, batch, &buffer, Path::new("f")).is_err());
     }
 }

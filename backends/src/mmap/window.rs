@@ -1,7 +1,7 @@
 //! The mapped part of the file.
 //!
 //! A window moves over the pattern's range: mapped bytes and page tables stay bounded for any file length, and the pattern that
-//! maps them pays for the unmapping.
+//! maps them pays for the unmapping. Only a pattern with an order is mapped as a whole.
 
 use std::fs::File;
 use std::path::Path;
@@ -47,7 +47,10 @@ impl MappedWindow {
         let chunks = pattern.max_calls.max(1) * pattern.chunks_per_call;
         let pattern_end = pattern.chunk_offset(chunks - 1) + pattern.chunk_bytes;
         let start = pattern.base_bytes;
-        let map = map_range(file, direction, start, mapping_bytes(start, pattern.chunk_bytes, pattern_end), path)?;
+        // In another order the window would move with almost every call.
+        let window_bytes = if pattern.order.is_some() { pattern_end - start } else { WINDOW_BYTES };
+        let len = mapping_bytes(start, pattern.chunk_bytes, pattern_end, window_bytes);
+        let map = map_range(file, direction, start, len, path)?;
         watch.set_mapping(map.as_mut_ptr() as usize, map.len(), start);
         Ok(Self { direction, chunk_bytes: pattern.chunk_bytes, pattern_end, map, start, usable_end: 0 })
     }
@@ -88,7 +91,7 @@ impl MappedWindow {
                 file,
                 self.direction,
                 offset,
-                mapping_bytes(offset, self.chunk_bytes, self.pattern_end),
+                mapping_bytes(offset, self.chunk_bytes, self.pattern_end, WINDOW_BYTES),
                 path,
             )?;
             // Only an existing mapping may be registered.
@@ -115,8 +118,8 @@ impl MappedWindow {
     }
 }
 
-fn mapping_bytes(offset: u64, chunk_bytes: u64, pattern_end: u64) -> u64 {
-    WINDOW_BYTES.min(pattern_end.saturating_sub(offset)).max(chunk_bytes)
+fn mapping_bytes(offset: u64, chunk_bytes: u64, pattern_end: u64, window_bytes: u64) -> u64 {
+    window_bytes.min(pattern_end.saturating_sub(offset)).max(chunk_bytes)
 }
 
 /// memmap2 maps whole pages and returns the address of `offset` itself.

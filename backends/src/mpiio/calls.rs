@@ -2,7 +2,7 @@
 
 use beff_ffi::{DataAccess, Element, FileType, MpiError};
 
-use crate::{AccessKind, AccessPattern, CallAddressing, CallStyle, Direction, ElementUnit};
+use crate::{AccessKind, AccessPattern, Batch, CallAddressing, CallStyle, Direction, ElementUnit};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AccessCall {
@@ -28,6 +28,9 @@ impl AccessCall {
                 return Err("a call through the shared file pointer takes no offset".into());
             }
         };
+        if pattern.order.is_some() && place == CallAddressing::Pointer {
+            return Err("a file pointer does not move backwards: an order needs explicit offsets".into());
+        }
         match (style, access) {
             (_, DataAccess::Offset | DataAccess::OffsetAll)
                 if pattern.chunks_per_call > 1 && !pattern.is_contiguous() =>
@@ -143,11 +146,15 @@ impl FileView {
     }
 }
 
-/// Number of calls from the first on that lie entirely within `file_bytes`.
+/// Number of calls from the first on that lie entirely within `file_bytes`; with an order all or none.
 pub(super) fn calls_within_file(pattern: &AccessPattern, file_bytes: u64) -> u64 {
     let AccessPattern { chunk_bytes, stride_bytes, chunks_per_call, .. } = *pattern;
     if chunk_bytes == 0 || chunks_per_call == 0 {
         return u64::MAX;
+    }
+    if let Some(order) = pattern.order {
+        let (_, end) = pattern.byte_range(Batch { first_call: 0, calls: order.calls() });
+        return if end <= file_bytes { u64::MAX } else { 0 };
     }
     // End of the last chunk of the first call.
     let end = pattern.chunk_offset(chunks_per_call - 1) + chunk_bytes;

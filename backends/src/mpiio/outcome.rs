@@ -137,7 +137,7 @@ impl<'a> BatchOutcome<'a> {
     }
 
     fn offset(&self, call: u64) -> u64 {
-        self.pattern.chunk_offset(call * self.pattern.chunks_per_call)
+        self.pattern.call_offset(call)
     }
 
     #[cold]

@@ -42,6 +42,7 @@ fn pattern(kind: AccessKind, place: CallAddressing, style: CallStyle, unit: Elem
         form: CallForm { addressing: place, style, unit },
         stream_bytes: 48,
         max_calls: 4,
+        order: None,
     }
 }
 

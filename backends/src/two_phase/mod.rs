@@ -174,6 +174,8 @@ impl TwoPhase {
         let comm = self.comm.as_ref()?;
         if !pattern.kind.is_collective()
             || pattern.call_bytes() == 0
+            // Batches of an order have no region to divide.
+            || pattern.order.is_some()
             || pattern.ranks < 2
             || pattern.ranks != comm.size()
         {

@@ -167,7 +167,7 @@ impl UringFile {
                 self.file.files.carry_tail(&stretch, buffer);
             }
         } else {
-            let walk = ChunkWalk::new(&pattern, batch, buffer, &self.file.files.path)?;
+            let walk = ChunkWalk::new(&pattern, direction, batch, buffer, &self.file.files.path)?;
             self.pump(walk, base, None, latency, during)?;
         }
         Ok(batch_bytes(&pattern, batch))

@@ -88,7 +88,8 @@ mod tests {
     fn parts_of_a_chunk_do_not_wait_for_each_other() {
         let buffer = TransferBuffer::new(1 << 16, 1 << 16).unwrap();
         let batch = Batch { first_call: 0, calls: 2 };
-        let walk = ChunkWalk::new(&pattern(10_000, 1, 2), batch, &buffer, Path::new("f")).unwrap();
+        let walk =
+            ChunkWalk::new(&pattern(10_000, 1, 2), crate::Direction::Write, batch, &buffer, Path::new("f")).unwrap();
         let mut stream = OperationStream::new(walk, Some(4096), 8);
         let (mut parts, latency) = (SplitPieces::new(8), Latency::off());
         let mut all = Vec::new();

@@ -58,8 +58,9 @@ impl UringFile {
         next: NextBatch<'_>,
     ) -> Result<u64> {
         let path = &self.file.files.path;
-        let pattern = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared("io_uring", path))?.pattern;
-        let walk = ChunkWalk::new(&pattern, batch, buffer, path)?;
+        let prepared = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared("io_uring", path))?;
+        let (pattern, direction) = (prepared.pattern, prepared.direction);
+        let walk = ChunkWalk::new(&pattern, direction, batch, buffer, path)?;
         let mut calls = batch.calls;
         let flow = BatchPipeline { walk, pattern, batch, next: Some(next), calls: &mut calls };
         let moved = self.pump(flow, base, None, latency, None);

@@ -366,7 +366,7 @@ mod tests {
         let p = pattern(4096, 1, 100);
         let buffer = TransferBuffer::new(4 * 4096, 4096).unwrap();
         let batch = Batch { first_call: 0, calls: 100 };
-        let walk = ChunkWalk::new(&p, batch, &buffer, Path::new("f")).unwrap();
+        let walk = ChunkWalk::new(&p, Direction::Write, batch, &buffer, Path::new("f")).unwrap();
         let route = FileRoute::Buffered { reason: None };
         let job = PumpJob {
             way: TransferMode { direction: Direction::Read, direct: false, flags: 0 },

@@ -199,6 +199,7 @@ prop_compose! {
             form: CallForm::default(),
             stream_bytes: stream,
             max_calls,
+            order: None,
         };
         TransferCase { ranks: (0..ranks).map(rank).collect(), period: 4096 * pages - odd, depth, piece_shift, split, flows }
     }

@@ -67,6 +67,7 @@ pub fn pattern_of(
         form: CallForm { addressing: place, style, unit: ElementUnit::Byte },
         stream_bytes: 0,
         max_calls: CALLS,
+        order: None,
     }
 }
 

@@ -70,6 +70,7 @@ pub fn rank_pattern(
         form: CallForm::default(),
         stream_bytes,
         max_calls,
+        order: None,
     })
 }
 

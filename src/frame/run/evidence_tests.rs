@@ -20,6 +20,7 @@ fn pattern(rank: u64, ranks: u64, chunk: u64, strided: bool) -> AccessPattern {
         form: CallForm::default(),
         stream_bytes: 0,
         max_calls: 1 << 40,
+        order: None,
     }
 }
 
