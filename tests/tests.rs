@@ -81,6 +81,8 @@ mod offline;
 mod one_failure;
 #[path = "suite/options.rs"]
 mod options;
+#[path = "suite/orders.rs"]
+mod orders;
 #[path = "suite/out_of_space.rs"]
 mod out_of_space;
 #[path = "suite/page.rs"]

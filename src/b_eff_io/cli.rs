@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::config::{
-    BufferPolicy, CollectivePolicy, InjectedFault, InjectionPoint, Partitions, PreallocatePolicy, Release,
+    BufferPolicy, ChunkOrder, CollectivePolicy, InjectedFault, InjectionPoint, Partitions, PreallocatePolicy, Release,
     RepeatPolicy, SpaceLimit, Termination, Verify,
 };
 use super::settings::{self, SettingOverride};
@@ -81,6 +81,10 @@ pub struct MeasureArgs {
     /// How ranks agree on the end of a timed loop: after batches that grow geometrically, or after each call as in release 2.1 (slower with small chunks)
     #[arg(long, value_enum, value_name = "HOW", default_value = "geometric", help_heading = HEADING_MEASUREMENT)]
     pub termination: Termination,
+    /// After the first measurement, rewrite and read the data of types 0, 2 and 3 again in these orders, one chunk per call. The rows stand beside the
+    /// definition and do not affect b_eff_io; the run takes the time of these access methods longer for each order
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', help_heading = HEADING_MEASUREMENT)]
+    pub order: Vec<ChunkOrder>,
     /// Directory on the storage to measure, visible to all ranks
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = HEADING_FILES)]
     pub path: PathBuf,
@@ -266,6 +270,12 @@ words! { RewriteScope:
 words! { Termination:
     Geometric = "geometric", "growing batches, one agreement each";
     PerCall = "per-call", "an agreement after each call";
+}
+words! { ChunkOrder:
+    Sequential = "sequential", "ascending offsets, for comparison";
+    Random = "random", "a random order, selected by --seed";
+    Strided = "strided", "every 16th chunk, in 16 passes";
+    Reverse = "reverse", "descending offsets";
 }
 words! { Verify:
     Sample = "sample", "buffers of the last reads of each pattern, and a sample of the files";

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use beff_backends::OrderKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,44 @@ pub enum Termination {
     Geometric,
     /// Barrier, clock at the root and broadcast after every call, as in release 2.1.
     PerCall,
+}
+
+/// Order in which the chunks of a pattern are accessed, in a measurement beside the definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChunkOrder {
+    /// Ascending offsets, for comparison with the others.
+    Sequential,
+    /// A random order, selected by the seed.
+    Random,
+    /// Every 16th chunk, in 16 passes.
+    Strided,
+    /// Descending offsets.
+    Reverse,
+}
+
+impl ChunkOrder {
+    /// Name on the command line and in output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Random => "random",
+            Self::Strided => "strided",
+            Self::Reverse => "reverse",
+        }
+    }
+
+    /// Its arithmetic.
+    #[must_use]
+    pub fn kind(self) -> OrderKind {
+        match self {
+            Self::Sequential => OrderKind::Sequential,
+            Self::Random => OrderKind::Random,
+            Self::Strided => OrderKind::Strided,
+            Self::Reverse => OrderKind::Reverse,
+        }
+    }
 }
 
 /// Amount of data verified outside the measured time.
@@ -293,6 +332,9 @@ pub struct Config {
     /// elapsed.
     #[serde(default)]
     pub until_percent: Option<f64>,
+    /// Orders in which chunks are rewritten and read after the first measurement, beside the definition.
+    #[serde(default)]
+    pub orders: Vec<ChunkOrder>,
     /// The time of every call is recorded.
     #[serde(default)]
     pub latency: bool,

@@ -93,6 +93,7 @@ fn build(
     check_buffers(way, run)?;
     check_time(measure.time)?;
     check_rounds(measure, run)?;
+    check_orders(measure, &types)?;
     check_until(measure, run)?;
     check_sizes(measure, set)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
@@ -133,6 +134,7 @@ fn build(
         rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
         repeat: run.repeat.unwrap_or(default_repeat(measure)),
         until_percent: run.until,
+        orders: measure.order.clone(),
         latency: run.latency,
         bind: run.ranks.policy(BindPolicy::Auto),
         unique_open: set.unique_open,
@@ -157,6 +159,15 @@ fn check_rounds(measure: &MeasureArgs, run: &RunArgs) -> Result<(), UsageError> 
         "--repeat rounds has no effect: there are no two backends to compare",
         "Add backends, e.g. --backend posix,uring, or use --repeat auto for confidence intervals of one backend.",
     ))
+}
+
+/// `--order` needs a type whose chunks have offsets of their own, and each order once.
+fn check_orders(measure: &MeasureArgs, types: &[PatternType]) -> Result<(), UsageError> {
+    check_types_use(!measure.order.is_empty(), "--order", types, PatternType::has_orders)?;
+    let twice = measure.order.iter().enumerate().find(|(at, order)| measure.order[..*at].contains(order));
+    twice.map_or(Ok(()), |(_, order)| {
+        Err(UsageError::new(format!("--order: {} is listed twice", order.name()), "List each order once."))
+    })
 }
 
 /// Comparing several backends needs rounds, and each backend has its own T: a run ends when all patterns have enough rounds.

@@ -247,6 +247,13 @@ impl PatternType {
         self.descriptor().layout == FileLayout::Segments
     }
 
+    /// True if its chunks can be accessed in any order: types 0, 2 and 3. Type 1 has a shared file pointer, and type 4 is the collective form of
+    /// type 3.
+    #[must_use]
+    pub fn has_orders(self) -> bool {
+        matches!(self, Self::Scatter | Self::Separate | Self::Segmented)
+    }
+
     /// True if each rank has a file of its own.
     #[must_use]
     pub fn has_private_files(self) -> bool {

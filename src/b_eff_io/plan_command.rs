@@ -127,6 +127,7 @@ fn preview_input(config: &Config, ranks: u64, host: &PlannedHost) -> PreviewInpu
         limit_seconds: None,
         types: config.types.clone(),
         full_rewrite: config.full_rewrite,
+        orders: config.orders.clone(),
         shared_pointer: config.shared_pointer,
         memory_per_rank_bytes: host.memory_per_rank_bytes,
         limit_bytes: None,

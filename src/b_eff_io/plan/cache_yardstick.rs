@@ -167,6 +167,7 @@ mod tests {
             release: Release::R1,
             partitions: Partitions::List(vec![2, 4]),
             time_seconds,
+            orders: Vec::new(),
             limit_seconds: None,
             types: PatternType::ALL.to_vec(),
             full_rewrite: true,

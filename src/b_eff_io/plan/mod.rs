@@ -6,6 +6,7 @@ pub mod error;
 pub mod hints;
 pub mod layout;
 pub mod memory;
+pub mod orders;
 pub mod outlook;
 pub mod partitions;
 pub mod patterns;

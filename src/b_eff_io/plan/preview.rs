@@ -9,8 +9,8 @@ use super::patterns::{check_types, m_part_bytes, of_type, patterns};
 use super::segments::{check_reference, segment};
 use super::space::{plan_space, PartitionSpace};
 use super::time_limit::fitting_time_seconds;
-use super::{memory, partitions, schedule, PatternSpec, PlanError, Role, PATTERNS};
-use crate::b_eff_io::config::{Partitions, Release};
+use super::{memory, orders, partitions, schedule, PatternSpec, PlanError, Role, PATTERNS};
+use crate::b_eff_io::config::{ChunkOrder, Partitions, Release};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::AccessMethod;
 
@@ -32,6 +32,9 @@ pub struct PreviewInput {
     pub types: Vec<PatternType>,
     /// Rewrite all types.
     pub full_rewrite: bool,
+    /// Other orders of access.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<ChunkOrder>,
     /// Type 1 through the shared file pointer.
     pub shared_pointer: bool,
     /// Memory of the unit one rank runs on.
@@ -56,6 +59,10 @@ pub struct PreviewInput {
     pub reused_reads: Option<u64>,
     /// Assumed bandwidth of every partition, all its ranks together, for all patterns alike.
     pub rate_bytes_per_second: f64,
+}
+
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 /// One pattern of one partition.
@@ -126,6 +133,9 @@ pub struct Preview {
     pub partitions: Vec<PartitionPreview>,
     /// Scheduled time of the patterns that run, over all partitions, for one backend.
     pub scheduled_seconds: f64,
+    /// Scheduled time of the measurements in other orders, beside the definition.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub orders_seconds: f64,
     /// T that would fit into the time limit, if the given one does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitting_time_seconds: Option<f64>,
@@ -175,11 +185,14 @@ pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
     });
     let scheduled = partitions.iter().flat_map(|p| &p.patterns).flat_map(|p| p.scheduled_seconds);
     let scheduled_seconds: f64 = scheduled.sum();
-    let planned_seconds = scheduled_seconds * input.backends as f64;
+    let units = orders::units_of(&input.orders, &input.types, input.full_rewrite);
+    let orders_seconds = orders::scheduled_seconds(&units, (input.release, input.full_rewrite), time_seconds, &space);
+    let planned_seconds = (scheduled_seconds + orders_seconds) * input.backends as f64;
     let fitting_time_seconds =
         input.limit_seconds.and_then(|limit| fitting_time_seconds(input.time_seconds, planned_seconds, limit));
     Ok(Preview {
         scheduled_seconds,
+        orders_seconds,
         fitting_time_seconds,
         partitions,
         total_bytes,

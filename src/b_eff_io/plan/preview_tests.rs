@@ -14,6 +14,7 @@ fn input(ranks: u64) -> PreviewInput {
         limit_seconds: None,
         types: PatternType::ALL.to_vec(),
         full_rewrite: false,
+        orders: Vec::new(),
         shared_pointer: true,
         memory_per_rank_bytes: 4 << 30,
         limit_bytes: Some(300 << 40),

@@ -8,7 +8,7 @@ use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
 use crate::b_eff_io::plan::schedule::{partition_seconds, pattern_seconds};
 use crate::b_eff_io::plan::space::{plan_space, PartitionSpace};
-use crate::b_eff_io::plan::{memory, PlanError};
+use crate::b_eff_io::plan::{memory, orders, PlanError};
 use crate::frame::records::AccessMethod;
 
 /// Facts of the machine. Equal on all ranks.
@@ -97,9 +97,19 @@ impl RunPlan {
     #[must_use]
     pub fn planned_seconds(&self, config: &Config) -> f64 {
         match config.repeat {
-            RepeatPolicy::Auto => self.limit_seconds(config),
-            RepeatPolicy::Rounds | RepeatPolicy::Off => self.scheduled_seconds(config) + self.rounds_seconds(config),
+            RepeatPolicy::Auto => self.limit_seconds(config) + self.orders_seconds(config),
+            RepeatPolicy::Rounds | RepeatPolicy::Off => {
+                self.scheduled_seconds(config) + self.rounds_seconds(config) + self.orders_seconds(config)
+            }
         }
+    }
+
+    /// Scheduled time of the measurements in other orders.
+    #[must_use]
+    pub fn orders_seconds(&self, config: &Config) -> f64 {
+        let (units, definition) = (orders::units(config), (config.release, config.full_rewrite));
+        let one_backend = orders::scheduled_seconds(&units, definition, self.partition_seconds, &self.partitions);
+        one_backend * config.backends.len() as f64
     }
 
     /// Expected time of repetitions of long calls; 0 for other policies. It depends on the storage, mostly on the length of those calls.

@@ -5,11 +5,13 @@
 mod checks;
 mod continuation;
 mod first_writes;
+mod ordered;
 mod run;
 
 pub use checks::{CorruptionRecord, InjectedFaultRecord, SampleRecord, Verification};
 pub use continuation::{ContinuationRecord, UnitRecord};
 pub use first_writes::{FirstWriteMode, FirstWritePair, FirstWriteTrial};
+pub use ordered::{OrderedRecord, OrderedTypeRecord};
 pub use run::{JournalLine, RunResult};
 
 use schemars::JsonSchema;

@@ -2,7 +2,8 @@
 
 use super::{
     Calibration, ContinuationRecord, CorruptionRecord, FirstWriteTrial, InjectedFaultRecord, IoEnding, Manifest,
-    PartitionRecord, PatternRecord, QueueCalibration, RepetitionRecord, TypeRecord, TypeRepetitionRecord, B_EFF_IO,
+    OrderedRecord, OrderedTypeRecord, PartitionRecord, PatternRecord, QueueCalibration, RepetitionRecord, TypeRecord,
+    TypeRepetitionRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
 use crate::frame::records::{run_record, CacheColdRecord, HarnessCost, HugePagesRecord, ProbeRecord};
@@ -47,6 +48,12 @@ run_record! {
         patterns: Vec<PatternRecord> = Pattern(Box<PatternRecord>),
         /// Opening and closing of the files of each pattern type.
         types: Vec<TypeRecord> = Type(TypeRecord),
+        /// Rewrites and reads in other orders, beside the definition, in the order of measurement.
+        #[serde(default)]
+        ordered: Vec<OrderedRecord> = Ordered(Box<OrderedRecord>),
+        /// Opening and closing of the files for other orders.
+        #[serde(default)]
+        ordered_types: Vec<OrderedTypeRecord> = OrderedType(OrderedTypeRecord),
         /// Repetitions of patterns in the remaining time, in the order of measurement.
         #[serde(default)]
         repetitions: Vec<RepetitionRecord> = Repetition(Box<RepetitionRecord>),
@@ -64,8 +71,10 @@ run_record! {
 
 impl RunResult {
     fn has_wrong_data(&self) -> bool {
-        let patterns = || self.patterns.iter().chain(self.repetitions.iter().map(|r| &r.measurement));
+        let ordered = || self.ordered.iter().map(|o| &o.measurement);
+        let patterns = || self.patterns.iter().chain(self.repetitions.iter().map(|r| &r.measurement)).chain(ordered());
         let types = self.types.iter().chain(self.type_repetitions.iter().map(|r| &r.measurement));
+        let types = types.chain(self.ordered_types.iter().map(|o| &o.measurement));
         let mut all = patterns().map(|p| p.verification).chain(types.filter_map(|t| t.full_verification));
         let mut samples = patterns().filter_map(|p| p.sample.as_ref());
         all.any(|v| v.words_wrong > 0) || samples.any(|s| s.words_wrong > 0)

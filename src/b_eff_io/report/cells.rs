@@ -1,8 +1,10 @@
 //! Table cells: rates of patterns and types with their marks.
 
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::records::{PatternRecord, RunResult, StopReason};
-use crate::b_eff_io::values::{cache_share, few_calls, has_source, known_digits, rate, short_of_time, Derived};
+use crate::b_eff_io::records::{OrderedRecord, PatternRecord, RunResult, StopReason};
+use crate::b_eff_io::values::{
+    cache_share, few_calls, has_source, known_digits, rate, short_of_time, Derived, OrderValue,
+};
 use crate::frame::digits;
 use crate::frame::report::marks::{letters, MarkedRate, QualityMark};
 use crate::frame::report::table;
@@ -59,6 +61,21 @@ pub fn pattern_cell(result: &RunResult, spot: RecordSelector<'_>, pattern: u8) -
             marks: pattern_marks(result, record),
         },
     }
+}
+
+/// The cell of one pattern in another order.
+#[must_use]
+pub fn ordered_cell(result: &RunResult, value: &OrderValue) -> MarkedRate {
+    let is_own = |o: &&OrderedRecord| {
+        let p = &o.measurement;
+        (o.order, p.access, p.pattern, p.ranks) == (value.order, value.access, value.pattern, value.ranks)
+            && p.backend == value.backend
+    };
+    result.ordered.iter().find(is_own).map_or_else(MarkedRate::default, |o| MarkedRate {
+        mb_per_second: value.mb_per_second,
+        significant_digits: Some(known_digits(&o.measurement)),
+        marks: pattern_marks(result, &o.measurement),
+    })
 }
 
 /// The marks of one record.

@@ -1,11 +1,11 @@
-//! PREFIX.csv: one row for each pattern, access method, partition and backend.
+//! PREFIX.csv: one row for each pattern, access method, partition and backend; then those in other orders, with a name in the column `order`.
 
 use beff_statistics::bootstrap::Ratio;
 
 use crate::b_eff_io::records::{PatternRecord, RunResult, StopReason};
 use crate::b_eff_io::values::ladder::PatternComparison;
 use crate::b_eff_io::values::{
-    cache_share, deducted_seconds, known_digits, rate, CacheYardstick, Derived, PatternInterval, TypeValue,
+    cache_share, deducted_seconds, known_digits, rate, CacheYardstick, Derived, OrderValue, PatternInterval, TypeValue,
     ValueInterval,
 };
 use crate::frame::records::{DeviceTraffic, InterferenceRecord, LatencyRecord};
@@ -27,11 +27,29 @@ struct PatternCsvRow<'a> {
     type_value: (Option<&'a TypeValue>, Option<&'a ValueInterval>),
     release_value: (Option<f64>, Option<&'a ValueInterval>),
     yardstick: Option<&'a CacheYardstick>,
+    /// Of a measurement in another order, which has no other values.
+    order: Option<&'a OrderValue>,
 }
 
 impl PatternCsvRow<'_> {
+    fn best(&self) -> Option<&str> {
+        match self.order {
+            None => self.comparison.and_then(|rung| rung.best.as_deref()),
+            Some(order) => order.best.as_deref(),
+        }
+    }
+
+    /// Interval of the rate: of repetitions, or in another order of the rounds.
+    fn interval_end(
+        &self,
+        of_order: fn(&OrderValue) -> Option<f64>,
+        again: fn(&PatternInterval) -> Option<f64>,
+    ) -> CsvCell<'_> {
+        self.order.map_or_else(|| self.interval.and_then(again), of_order).into()
+    }
+
     fn ratio(&self) -> Option<Ratio> {
-        self.comparison.and_then(|rung| rung.ratio)
+        self.order.map_or_else(|| self.comparison.and_then(|rung| rung.ratio), |order| order.ratio)
     }
 
     fn device(&self, number: fn(&DeviceTraffic) -> u64) -> CsvCell<'_> {
@@ -76,7 +94,7 @@ fn measurement_columns<'r>() -> [Column<PatternCsvRow<'r>>; 30] {
         ("sync_seconds", |r| r.record.intervals.sync_seconds.into()),
         ("mb_per_second", |r| rate(r.record).into()),
         ("rounds", |r| (r.record.rounds.len() as u64).into()),
-        ("best_backend", |r| r.comparison.and_then(|rung| rung.best.as_deref()).into()),
+        ("best_backend", |r| r.best().into()),
         ("ratio_to_best", |r| r.ratio().map(|ratio| ratio.value).into()),
         ("ratio_low", |r| r.ratio().and_then(|ratio| ratio.interval).map(|i| i.low).into()),
         ("ratio_high", |r| r.ratio().and_then(|ratio| ratio.interval).map(|i| i.high).into()),
@@ -118,7 +136,7 @@ fn evidence_columns<'r>() -> [Column<PatternCsvRow<'r>>; 23] {
 }
 
 /// Interference; repetitions; the values that contain the pattern.
-fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 32] {
+fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 33] {
     [
         ("machine_cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
         ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
@@ -138,8 +156,8 @@ fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 32] {
         ("buffers", |r| CsvCell::word(r.result.config.buffers)),
         ("uring_worker_cpu_seconds", |r| r.record.submissions.map(|s| s.worker_cpu_seconds).into()),
         ("measurements", |r| r.interval.map_or(u64::from(r.record.calls > 0), |again| again.measurements).into()),
-        ("low_mb_per_second", |r| r.interval.and_then(|again| again.low).into()),
-        ("high_mb_per_second", |r| r.interval.and_then(|again| again.high).into()),
+        ("low_mb_per_second", |r| r.interval_end(|order| order.low, |again| again.low)),
+        ("high_mb_per_second", |r| r.interval_end(|order| order.high, |again| again.high)),
         ("repetitions_mb_per_second", |r| r.interval.map(|again| again.repetitions_mb_per_second).into()),
         ("repeats_differ", |r| r.interval.map(|again| again.differs).into()),
         ("type_complete", |r| r.type_value.0.map(|t| t.complete).into()),
@@ -152,6 +170,7 @@ fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 32] {
         ("file_system_cache_bytes", |r| r.yardstick.map(|y| y.cache_bytes).into()),
         ("access_cached_bytes", |r| r.yardstick.map(|y| y.cached_bytes).into()),
         ("twenty_times_cache", |r| r.yardstick.map_or(CsvCell::Empty, |y| CsvCell::word(y.verdict))),
+        ("order", |r| r.order.map_or("", |value| value.order.name()).into()),
     ]
 }
 
@@ -196,7 +215,7 @@ fn release_value<'a>(
 ///
 /// # Errors
 /// Errors of the CSV writer.
-pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Error> {
+pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, ::csv::Error> {
     let again = derived.intervals.by_pattern();
     let row = |record| PatternCsvRow {
         result,
@@ -207,13 +226,26 @@ pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Err
         type_value: type_value(derived, record),
         release_value: release_value(result, derived, record),
         yardstick: yardstick(derived, record),
+        order: None,
     };
+    let ordered_row = |(ordered, value): (&'r PatternRecord, &'r OrderValue)| PatternCsvRow {
+        result,
+        record: ordered,
+        comparison: None,
+        device: layout::mounted_device(&ordered.evidence),
+        interval: None,
+        type_value: (None, None),
+        release_value: (None, None),
+        yardstick: None,
+        order: Some(value),
+    };
+    let ordered = result.ordered.iter().map(|o| &o.measurement).zip(&derived.orders).map(ordered_row);
     let machine = &result.manifest.machine;
     let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));
     let origin = RunColumns::new(machine, result.config.out.as_deref(), &result.manifest.run_dir)
         .with_hints(hints)
         .with_storage(&result.manifest.storage);
-    csv_table(&origin, &columns(), result.patterns.iter().map(row))
+    csv_table(&origin, &columns(), result.patterns.iter().map(row).chain(ordered))
 }
 
 #[cfg(test)]

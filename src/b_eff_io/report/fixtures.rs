@@ -4,7 +4,7 @@ mod ladder;
 mod records;
 mod settings;
 
-use crate::b_eff_io::config::{InjectionPoint, RepeatPolicy};
+use crate::b_eff_io::config::{ChunkOrder, InjectionPoint, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::*;
 use crate::b_eff_io::values::Derived;
@@ -31,6 +31,7 @@ pub fn all() -> Vec<(&'static str, RunResult, Derived)> {
         ("interrupted", interrupted()),
         ("failed", failed()),
         ("repeated", repeated()),
+        ("ordered", ordered()),
     ])
 }
 
@@ -123,6 +124,38 @@ pub fn repeated() -> RunResult {
         }
         for t in result.types.iter().filter(|t| t.access != AccessMethod::Write || number == 1) {
             result.type_repetitions.push(TypeRepetitionRecord { repetition: number, measurement: t.clone() });
+        }
+    }
+    result.ending = complete_ending();
+    result
+}
+
+/// Two backends, with measurements in other orders.
+pub fn ordered() -> RunResult {
+    let mut result = empty(&["mpiio", "posix"], &[2]);
+    result.config.orders = vec![ChunkOrder::Sequential, ChunkOrder::Random];
+    for access in AccessMethod::ALL {
+        for t in PatternType::ALL {
+            for backend in ["mpiio", "posix"] {
+                measure(&mut result, backend, 2, access, t);
+            }
+        }
+    }
+    ladder::add_rounds(&mut result);
+    let is_ordered =
+        |p: &&PatternRecord| p.access != AccessMethod::Write && p.pattern_type.has_orders() && p.time_units > 0;
+    for order in result.config.orders.clone() {
+        for p in result.patterns.iter().filter(is_ordered) {
+            let mut measurement = PatternRecord { call_bytes: p.chunk_bytes, ..p.clone() };
+            let slower = if order == ChunkOrder::Random { 2.5 } else { 1.125 };
+            measurement.intervals.transfer_seconds *= slower;
+            let longer = measurement.seconds() / p.seconds();
+            measurement.rounds.iter_mut().for_each(|round| round.seconds *= longer);
+            result.ordered.push(OrderedRecord { order, measurement });
+        }
+        let is_measured = |t: &&TypeRecord| t.access != AccessMethod::Write && t.pattern_type.has_orders();
+        for t in result.types.iter().filter(is_measured) {
+            result.ordered_types.push(OrderedTypeRecord { order, measurement: t.clone() });
         }
     }
     result.ending = complete_ending();
@@ -289,6 +322,8 @@ pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     lines.extend(result.types.iter().cloned().map(JournalLine::Type));
     lines.extend(result.repetitions.iter().cloned().map(|r| JournalLine::Repetition(Box::new(r))));
     lines.extend(result.type_repetitions.iter().cloned().map(JournalLine::TypeRepetition));
+    lines.extend(result.ordered.iter().cloned().map(|o| JournalLine::Ordered(Box::new(o))));
+    lines.extend(result.ordered_types.iter().cloned().map(JournalLine::OrderedType));
     lines.extend(result.corruptions.iter().cloned().map(JournalLine::Corruption));
     lines.extend(result.injected_faults.iter().cloned().map(JournalLine::InjectedFault));
     lines.extend(result.errors.iter().cloned().map(JournalLine::Error));

@@ -113,14 +113,20 @@ pub(super) fn completion_line(result: &RunResult) -> String {
     format!("Run complete: {run}, {checked} of data compared with what was written.")
 }
 
+/// Patterns of the first measurement and those in other orders.
+fn all_patterns(result: &RunResult) -> impl Iterator<Item = &PatternRecord> {
+    result.patterns.iter().chain(result.ordered.iter().map(|o| &o.measurement))
+}
+
 fn words_checked(result: &RunResult) -> u64 {
-    result.patterns.iter().map(|r| r.verification.words_checked).fold(0, u64::saturating_add)
+    all_patterns(result).map(|r| r.verification.words_checked).fold(0, u64::saturating_add)
 }
 
 pub(super) fn corruption(result: &RunResult) -> CorruptionReport {
-    let buffer = result.patterns.iter().map(|r| r.verification.words_wrong).fold(0, u64::saturating_add);
-    let full = result.types.iter().filter_map(|t| t.full_verification).map(|v| v.words_wrong);
-    let sampled = result.patterns.iter().filter_map(|r| r.sample.as_ref()).map(|s| s.words_wrong);
+    let buffer = all_patterns(result).map(|r| r.verification.words_wrong).fold(0, u64::saturating_add);
+    let types = result.types.iter().chain(result.ordered_types.iter().map(|o| &o.measurement));
+    let full = types.filter_map(|t| t.full_verification).map(|v| v.words_wrong);
+    let sampled = all_patterns(result).filter_map(|r| r.sample.as_ref()).map(|s| s.words_wrong);
     let amount = format!(
         "{} wrong in buffers of reads, {} in the full check, {} in samples of the files",
         count(buffer, "word"),

@@ -23,6 +23,7 @@ pub mod layout;
 mod listed;
 mod measured_rates;
 mod options;
+mod orders;
 mod partition_view;
 mod partitions;
 pub mod plan_table;
@@ -218,7 +219,7 @@ fn partition_sections(shown: &PartitionView, level: DetailLevel) -> Vec<ReportSe
     let is_detailed = level == DetailLevel::Details;
     [ladder::section(shown, level), Some(bandwidth::section(shown, level)), time::section(shown, level)]
         .into_iter()
-        .chain([latency::section(shown, level), harness_cost::section(shown)])
+        .chain([orders::section(shown), latency::section(shown, level), harness_cost::section(shown)])
         .chain(shown.result.config.backends.iter().filter(|_| is_detailed).flat_map(details))
         .flatten()
         .collect()

@@ -42,6 +42,8 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 38] = [
     // Only first measurements are compared, which repetitions do not affect.
     ("repeat", ConfigFieldRole::Ignored),
     ("until_percent", ConfigFieldRole::Ignored),
+    // Beside the definition.
+    ("orders", ConfigFieldRole::Ignored),
     // Covered by the hints themselves, and by partitions and M_PART.
     ("hints", ConfigFieldRole::Ignored),
     ("partitions", ConfigFieldRole::Ignored),
@@ -100,6 +102,9 @@ pub(super) fn non_default(config: &Config) -> Option<String> {
         preallocation.map(str::to_owned),
         config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}")),
         config.until_percent.map(|percent| format!("--until {percent}%")),
+        (!config.orders.is_empty()).then(|| {
+            format!("--order {}", config.orders.iter().map(|order| order.name()).collect::<Vec<_>>().join(","))
+        }),
         option(config.latency, "--latency"),
         option(!config.shared_pointer, "--set shared-pointer=off"),
         option(config.termination == Termination::PerCall, "--termination per-call"),

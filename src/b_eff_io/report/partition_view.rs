@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::b_eff_io::records::{
-    CorruptionRecord, PatternRecord, RepetitionRecord, RunResult, TypeRecord, TypeRepetitionRecord,
+    CorruptionRecord, OrderedRecord, PatternRecord, RepetitionRecord, RunResult, TypeRecord, TypeRepetitionRecord,
 };
 use crate::b_eff_io::values::ladder::{BackendVerdict, PatternComparison, TypeComparison};
 use crate::b_eff_io::values::{compare_backends, without_ladder, Derived, Ladder};
@@ -50,6 +50,7 @@ pub(super) struct PartitionIndex<'r> {
     types: ByRanks<'r, TypeRecord>,
     repeats: ByRanks<'r, RepetitionRecord>,
     type_repeats: ByRanks<'r, TypeRepetitionRecord>,
+    ordered: ByRanks<'r, OrderedRecord>,
     corruptions: ByRanks<'r, CorruptionRecord>,
     pattern_comparisons: ByRanks<'r, PatternComparison>,
     type_comparisons: ByRanks<'r, TypeComparison>,
@@ -66,6 +67,7 @@ impl<'r> PartitionIndex<'r> {
             types: by_ranks(&result.types, |t| t.ranks),
             repeats: by_ranks(&result.repetitions, |r| r.measurement.ranks),
             type_repeats: by_ranks(&result.type_repetitions, |r| r.measurement.ranks),
+            ordered: by_ranks(&result.ordered, |o| o.measurement.ranks),
             corruptions: by_ranks(&result.corruptions, |c| c.ranks),
             pattern_comparisons: by_ranks(&ladder.patterns, |r| r.ranks),
             type_comparisons: by_ranks(&ladder.types, |r| r.ranks),
@@ -81,6 +83,7 @@ impl<'r> PartitionIndex<'r> {
         result.types = records_of(&self.types, ranks);
         result.repetitions = records_of(&self.repeats, ranks);
         result.type_repetitions = records_of(&self.type_repeats, ranks);
+        result.ordered = records_of(&self.ordered, ranks);
         result.corruptions = records_of(&self.corruptions, ranks);
         let ladder = Ladder {
             patterns: records_of(&self.pattern_comparisons, ranks),

@@ -80,6 +80,11 @@ fn head(page: &mut TextPage, preview: &Preview) {
             count(input.backends, "backend")
         ),
     );
+    if preview.orders_seconds > 0.0 {
+        let orders: Vec<&str> = input.orders.iter().map(|order| order.name()).collect();
+        let seconds = format_seconds(preview.orders_seconds);
+        page.field("other orders", &format!("{}: {seconds} more for one backend", orders.join(", ")));
+    }
     if let Some(seconds) = input.limit_seconds {
         let fits = match preview.fitting_time_seconds {
             None => "the run fits".to_owned(),
@@ -282,6 +287,7 @@ mod tests {
             limit_seconds: None,
             types: PatternType::ALL.to_vec(),
             full_rewrite: false,
+            orders: Vec::new(),
             shared_pointer: true,
             memory_per_rank_bytes: 4 << 30,
             limit_bytes,

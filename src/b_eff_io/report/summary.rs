@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::b_eff_io::config::Release;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
-use crate::b_eff_io::values::{has_source, storage_bytes};
+use crate::b_eff_io::values::{has_source, in_order, storage_bytes};
 use crate::frame::digits::significant_digits;
 use crate::frame::records::AccessMethod;
 use crate::frame::report::bars::BarScale;
@@ -23,6 +23,8 @@ use super::partition_view::PartitionView;
 
 const BACKEND_COLUMNS: usize = 6;
 const RATE_COLUMNS: usize = 5;
+/// Rows of other orders on a screen.
+const ORDER_ROWS: usize = 4;
 
 /// Meaning of the type names, in the words of the paper.
 const TYPE_LEGEND: [&str; 2] = [
@@ -34,7 +36,8 @@ const TYPE_LEGEND: [&str; 2] = [
 pub(super) fn blocks(shown: &PartitionView, partitions: usize) -> Vec<ReportBlock> {
     let said = ReportBlock::Notes(TYPE_LEGEND.map(str::to_owned).into());
     let by_chunk = by_chunk(shown).map(ReportBlock::Table);
-    [ReportBlock::Table(by_type(shown, partitions)), said].into_iter().chain(by_chunk).collect()
+    let by_order = by_order(shown);
+    [ReportBlock::Table(by_type(shown, partitions)), said].into_iter().chain(by_chunk).chain(by_order).collect()
 }
 
 /// Names of a row; without the backend if there is only one.
@@ -141,6 +144,42 @@ fn by_chunk(shown: &PartitionView) -> Option<Table> {
         Some(text) => table.with_note(text),
         None => table,
     })
+}
+
+/// The other orders, as a table where the screen has room for it; None without them.
+fn by_order(shown: &PartitionView) -> Option<ReportBlock> {
+    let m_part = shown.result.partitions.first().map_or(0, |p| p.m_part_bytes);
+    let sizes = ROW_BYTES.into_iter().chain([m_part]).map(|bytes| chunk_label(bytes).replace(' ', ""));
+    let mut rows = Vec::new();
+    for &order in &shown.result.config.orders {
+        let own = in_order(&shown.result, order);
+        for spot in selectors(shown).filter(|spot| spot.access != AccessMethod::Write && spot.records(&own).count() > 0)
+        {
+            let sums = (0..ROWS.len()).map(|row| ChunkTotals::of(&own, spot, row));
+            let cells = sums.map(|sum| {
+                let digits = Some(significant_digits(sum.calls, sum.bytes));
+                or_hyphen(sum.rate().map(|value| narrow_rate(value, digits)))
+            });
+            rows.push(
+                [order.name().to_owned()]
+                    .into_iter()
+                    .chain(names(shown, spot.access.name(), spot.backend))
+                    .chain(cells)
+                    .collect::<Vec<_>>(),
+            );
+        }
+    }
+    let head = ["order".to_owned()].into_iter().chain(names(shown, "by chunk", "")).chain(sizes);
+    let table = Table::new("", if shown.backends.len() > 1 { 3 } else { 2 }, head)
+        .with_note("types 0, 2 and 3, one chunk per call; not part of the value; patterns: --full");
+    match rows.len() {
+        0 => None,
+        1..=ORDER_ROWS => Some(ReportBlock::Table(table.with_rows(rows))),
+        _ => {
+            let orders: Vec<&str> = shown.result.config.orders.iter().map(|order| order.name()).collect();
+            Some(ReportBlock::Notes(vec![format!("other orders, in --full: {}", orders.join(", "))]))
+        }
+    }
 }
 
 /// Lists first writes that are two-phase while their rewrites are not: they are not comparable although in one column.

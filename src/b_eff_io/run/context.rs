@@ -4,6 +4,7 @@ use beff_backends::OpenFile;
 use beff_ffi::Comm;
 
 use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::plan::orders::{is_ordered, OrderUnit};
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::segments::Segment;
 use crate::b_eff_io::plan::space::PartitionSpace;
@@ -32,6 +33,8 @@ pub struct TypeContext<'a> {
     pub pattern_type: PatternType,
     /// None in the first measurement.
     pub repetition: Option<TypeRepetition>,
+    /// The measurement of another order, beside the definition.
+    pub order: Option<OrderUnit>,
 }
 
 /// A repetition of a type.
@@ -62,9 +65,18 @@ impl TypeRepetition {
 }
 
 impl TypeContext<'_> {
+    /// True unless it is a repetition or beside the definition.
+    #[must_use]
+    pub fn is_first_measurement(&self) -> bool {
+        self.repetition.is_none() && self.order.is_none()
+    }
+
     /// Generation of the data written here.
     #[must_use]
     pub fn write_generation(&self) -> Generation {
+        if let Some(unit) = self.order {
+            return Generation::Later(unit.generation);
+        }
         match (self.repetition, self.access) {
             (Some(type_repetition), _) => Generation::Later(type_repetition.generation),
             (None, AccessMethod::Rewrite) => Generation::Second,
@@ -72,9 +84,12 @@ impl TypeContext<'_> {
         }
     }
 
-    /// True for a pattern that this repetition does not measure.
+    /// True for a pattern that this repetition or order does not measure.
     #[must_use]
     pub fn skips(&self, run: &RunState<'_>, spec: &PatternSpec) -> bool {
+        if self.order.is_some() {
+            return !is_ordered(spec);
+        }
         self.repetition.is_some_and(|type_repetition| type_repetition.of_few_rounds)
             && spec.time_units > 0
             && !run.has_few_rounds(self.partition.ranks, self.access, spec.number)

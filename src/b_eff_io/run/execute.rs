@@ -18,6 +18,7 @@ use crate::b_eff_io::run::fault_injection;
 use crate::b_eff_io::run::first_measurement::TypeDuration;
 use crate::b_eff_io::run::first_writes::try_first_writes;
 use crate::b_eff_io::run::limit_check::{left_seconds, omit, omits};
+use crate::b_eff_io::run::orders::run_orders;
 use crate::b_eff_io::run::queue_calibration::calibrate_queues;
 use crate::b_eff_io::run::repetitions::{adopt_root_state, run_repetitions};
 use crate::b_eff_io::run::state::{BackendState, RunState};
@@ -80,8 +81,9 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
             agree_on_stop(run)?;
         }
     }
+    let orders_seconds = run_all_orders(run, &parts)?;
     if run.config.repeat != RepeatPolicy::Off && !omits(run, OmittedPart::Repetitions) {
-        run_all_repetitions(run, &parts)?;
+        run_all_repetitions(run, &parts, orders_seconds)?;
     }
     let last = std::mem::take(&mut run.unreported);
     run.observer.measurement_ended(run.stop.is_none(), last);
@@ -184,7 +186,7 @@ impl<'a> PartitionContext<'a> {
     fn first_write<'b>(&'b self, partition: &'b PartitionSpace) -> TypeContext<'b> {
         let Self { comm, site, cpus } = self;
         let (access, pattern_type) = (AccessMethod::Write, PatternType::Scatter);
-        TypeContext { access, partition, comm, site, cpus, pattern_type, repetition: None }
+        TypeContext { access, partition, comm, site, cpus, pattern_type, repetition: None, order: None }
     }
 }
 
@@ -205,7 +207,10 @@ fn run_partition(
         }
         if run.stop.is_none() && !run.cut.is_some_and(|cut| cut.is_kept(access, part.ranks, pattern_type)) {
             let begin = Instant::now();
-            run_type(run, TypeContext { access, partition: part, comm, site, cpus, pattern_type, repetition: None })?;
+            run_type(
+                run,
+                TypeContext { access, partition: part, comm, site, cpus, pattern_type, repetition: None, order: None },
+            )?;
             let seconds = max_seconds(comm, begin.elapsed().as_secs_f64())?;
             run.type_durations.push(TypeDuration { ranks: part.ranks, access, pattern_type, seconds });
         }
@@ -233,11 +238,29 @@ fn continue_run(
     Ok(())
 }
 
+/// Measures other orders of access on all partitions; returns the time.
+fn run_all_orders(
+    run: &mut RunState<'_>,
+    parts: &[(&PartitionSpace, Option<PartitionContext<'_>>)],
+) -> Result<f64, MpiError> {
+    let before_seconds = run.elapsed_seconds();
+    let is_measured = !run.config.orders.is_empty();
+    for (part, inside) in parts.iter().filter(|_| is_measured) {
+        if let (Some(inside), None) = (inside, run.stop) {
+            run_orders(run, inside.first_write(part))?;
+        }
+        agree_on_stop(run)?;
+    }
+    Ok(run.elapsed_seconds() - before_seconds)
+}
+
 fn run_all_repetitions(
     run: &mut RunState<'_>,
     parts: &[(&PartitionSpace, Option<PartitionContext<'_>>)],
+    orders_seconds: f64,
 ) -> Result<(), MpiError> {
-    let mut end_seconds = run.plan.limit_seconds(run.config);
+    // Orders are beside T.
+    let mut end_seconds = run.plan.limit_seconds(run.config) + orders_seconds;
     if run.config.repeat == RepeatPolicy::Rounds {
         // Storage that is slower than the schedule must not leave ratios without intervals.
         end_seconds = end_seconds.max(run.elapsed_seconds() + run.plan.partition_seconds);

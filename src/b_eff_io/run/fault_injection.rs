@@ -92,9 +92,9 @@ pub fn inject_once(run_dir: &RunDir, file: &TypeFile, how: InjectedFault, data: 
     }
     let call = calls(written) - 1;
     let p = file.pattern(written, rank, written.calls).map_err(io::Error::other)?;
-    let offset = p.chunk_offset(call * p.chunks_per_call);
-    let spot =
-        FaultSite { rank, ranks: file.ranks, generation: written.generation(call), position: p.stream_position(call) };
+    let chunk = call * p.chunks_per_call;
+    let (offset, generation) = (p.chunk_offset(chunk), written.generation(rank, chunk));
+    let spot = FaultSite { rank, ranks: file.ranks, generation, position: p.stream_position(call) };
     let data = &data.for_calls(written.spec.call_bytes);
     overwrite(&open(run_dir, file, rank)?, how, data, &spot, offset, p.chunk_bytes.min(1 << 20))
 }
@@ -150,7 +150,7 @@ pub fn inject_into_file(
     let filled = region.filled_range(place);
     let mut len = if how == InjectedFault::Flip { 8 } else { filled.bytes.min(MAX_FAULT_BYTES) };
     let target = open(run_dir, file, filled.rank)?;
-    let generation = written.generation(filled.call);
+    let generation = written.generation(filled.rank, filled.chunk);
     let spot = FaultSite { rank: filled.rank, ranks: file.ranks, generation, position: filled.position };
     if how == InjectedFault::Swap {
         len = len.min(region.filled_range(swapped).bytes).min(swapped - place);
@@ -223,8 +223,9 @@ impl ReadFault {
         };
         let position = p.stream_position(call) + begin;
         let in_pattern = position - p.stream_bytes;
-        let offset = p.chunk_offset(in_pattern / p.chunk_bytes) + in_pattern % p.chunk_bytes;
-        let spot = FaultSite { rank, ranks: file.ranks, generation: written.generation(call), position };
+        let chunk = in_pattern / p.chunk_bytes;
+        let offset = p.chunk_offset(chunk) + in_pattern % p.chunk_bytes;
+        let spot = FaultSite { rank, ranks: file.ranks, generation: written.generation(rank, chunk), position };
         let record = record(file, written, at, rank, (offset, len));
         (len > 0).then_some(Self { how, call, range: begin..begin + len, site: spot, record })
     }
@@ -265,7 +266,7 @@ impl ReadFault {
 pub fn read_fault(run: &RunState<'_>, place: TypeContext<'_>, open: &OpenTypeFile, index: usize) -> Option<ReadFault> {
     let how = run.config.inject.filter(|_| run.config.inject_at == Some(InjectionPoint::Read))?;
     let reads =
-        place.access == AccessMethod::Read && run.backends[open.backend].moves_data && place.repetition.is_none();
+        place.access == AccessMethod::Read && run.backends[open.backend].moves_data && place.is_first_measurement();
     let file = &run.files[open.file];
     reads.then(|| ReadFault::choose(file, &file.written[index], how, &run.data)).flatten()
 }
@@ -313,7 +314,7 @@ pub fn inject_after(
         AccessMethod::Rewrite => InjectionPoint::Rewrite,
         AccessMethod::Read => InjectionPoint::AfterRead,
     };
-    let asked = place.repetition.is_none()
+    let asked = place.is_first_measurement()
         && run.config.inject_at == Some(at)
         && run.backends[open.backend].moves_data
         && run.stop.is_none();

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use beff_backends::AccessPattern;
+use beff_backends::{AccessOrder, AccessPattern, OrderKind};
 
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::layout::{rank_pattern, RankLayout};
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::PlanError;
-use beff_stamp::Generation;
+use beff_stamp::{mix, Generation};
 
 /// What one pattern has written to a file.
 #[derive(Clone, Debug)]
@@ -21,9 +21,41 @@ pub struct WrittenPattern {
     pub calls: u64,
     /// Generation of that write.
     pub first_generation: Generation,
-    /// Calls rewritten since, counted from the first call, with their generation: the latest first, each entry with more calls than the one
-    /// before it.
-    pub rewrites: Vec<(u64, Generation)>,
+    /// Rewrites since: the latest first.
+    pub rewrites: Vec<Rewrite>,
+}
+
+/// What was rewritten.
+#[derive(Clone, Copy, Debug)]
+pub struct Rewrite {
+    /// Number of chunks of each rank.
+    chunks: u64,
+    generation: Generation,
+    /// They are the first ones of this order; None: of the pattern.
+    order: Option<RankOrders>,
+}
+
+/// The orders of all ranks in one pattern.
+#[derive(Clone, Copy, Debug)]
+pub struct RankOrders {
+    /// Kind.
+    pub kind: OrderKind,
+    /// Seed of the pattern.
+    pub seed: u64,
+    /// True if all ranks have the same: their chunks alternate, and a collective call accesses one range of the file.
+    pub is_common: bool,
+}
+
+impl RankOrders {
+    /// Seed of `rank`.
+    #[must_use]
+    pub fn seed_of(&self, rank: u64) -> u64 {
+        if self.is_common {
+            self.seed
+        } else {
+            mix(self.seed ^ rank)
+        }
+    }
 }
 
 impl WrittenPattern {
@@ -33,33 +65,64 @@ impl WrittenPattern {
         Self { spec, stream_bytes, calls: 0, first_generation, rewrites: Vec::new() }
     }
 
+    /// Chunks of a call.
+    #[must_use]
+    pub fn chunks_per_call(&self) -> u64 {
+        self.spec.call_bytes.checked_div(self.spec.chunk_bytes).unwrap_or(0)
+    }
+
+    /// Chunks of each rank.
+    #[must_use]
+    pub fn chunks(&self) -> u64 {
+        self.calls * self.chunks_per_call()
+    }
+
     /// Notes that the first `calls` calls are rewritten.
     pub fn rewrite(&mut self, calls: u64, generation: Generation) {
-        self.rewrites.retain(|(before, _)| *before > calls);
-        if calls > 0 {
-            self.rewrites.insert(0, (calls, generation));
+        self.add(Rewrite { chunks: calls * self.chunks_per_call(), generation, order: None });
+    }
+
+    /// Notes that the first `chunks` chunks of an order are rewritten.
+    pub fn rewrite_in_order(&mut self, order: RankOrders, chunks: u64, generation: Generation) {
+        self.add(Rewrite { chunks, generation, order: Some(order).filter(|_| chunks < self.chunks()) });
+    }
+
+    fn add(&mut self, rewrite: Rewrite) {
+        if rewrite.order.is_none() {
+            self.rewrites.retain(|before| before.chunks > rewrite.chunks || before.order.is_some());
+            if rewrite.chunks >= self.chunks() {
+                self.rewrites.clear();
+            }
+        }
+        if rewrite.chunks > 0 {
+            self.rewrites.insert(0, rewrite);
         }
     }
 
-    /// Generation that call `call` holds now.
+    /// Generation that chunk `chunk` of `rank` holds now.
     #[must_use]
-    pub fn generation(&self, call: u64) -> Generation {
-        self.rewrites
-            .iter()
-            .find(|(calls, _)| call < *calls)
-            .map_or(self.first_generation, |(_, generation)| *generation)
+    pub fn generation(&self, rank: u64, chunk: u64) -> Generation {
+        let position =
+            |order: RankOrders| AccessOrder::new(order.kind, self.chunks(), order.seed_of(rank)).position(chunk);
+        let is_rewritten = |rewrite: &&Rewrite| rewrite.order.map_or(chunk, position) < rewrite.chunks;
+        self.rewrites.iter().find(is_rewritten).map_or(self.first_generation, |rewrite| rewrite.generation)
     }
 
-    /// Number of calls rewritten in any generation.
+    /// Number of calls from the first one on that are rewritten in any generation.
     #[must_use]
     pub fn rewritten_calls(&self) -> u64 {
-        self.rewrites.last().map_or(0, |(calls, _)| *calls)
+        let of_pattern = self.rewrites.iter().filter(|rewrite| rewrite.order.is_none());
+        let chunks = of_pattern.map(|rewrite| rewrite.chunks).max().unwrap_or(0);
+        chunks.checked_div(self.chunks_per_call()).unwrap_or(0)
     }
 
-    /// The first call after `call` that may have another generation.
+    /// The first chunk after `chunk` that may have another generation.
     #[must_use]
-    pub fn generation_end(&self, call: u64) -> u64 {
-        self.rewrites.iter().map(|(calls, _)| *calls).find(|calls| call < *calls).unwrap_or(self.calls)
+    pub fn generation_end(&self, chunk: u64) -> u64 {
+        if self.rewrites.iter().any(|rewrite| rewrite.order.is_some()) {
+            return chunk + 1;
+        }
+        self.rewrites.iter().map(|rewrite| rewrite.chunks).find(|end| chunk < *end).unwrap_or(self.chunks())
     }
 }
 
@@ -108,6 +171,19 @@ impl TypeFile {
     pub fn pattern(&self, written: &WrittenPattern, rank: u64, max_calls: u64) -> Result<AccessPattern, PlanError> {
         rank_pattern(&self.rank_layout(rank), &written.spec, written.stream_bytes, max_calls)
     }
+
+    /// All chunks of the pattern `written` for `rank`, in its order.
+    ///
+    /// # Errors
+    /// Offsets beyond the largest file offset.
+    pub fn ordered_pattern(
+        &self,
+        written: &WrittenPattern,
+        rank: u64,
+        orders: RankOrders,
+    ) -> Result<AccessPattern, PlanError> {
+        Ok(self.pattern(written, rank, written.calls)?.in_order(orders.kind, orders.seed_of(rank)))
+    }
 }
 
 /// Name of the file of a type below the run directory, for types with private files that of `rank`.
@@ -130,23 +206,41 @@ mod tests {
     use crate::b_eff_io::plan::patterns::patterns;
 
     proptest! {
-        /// After any rewrites each call holds its latest generation.
+        /// After any rewrites, in any orders, each chunk of each rank holds its latest generation.
         #[test]
-        fn each_call_holds_its_last_generation(writings in proptest::collection::vec(0_u64..12, 0..8)) {
+        fn each_chunk_holds_its_last_generation(
+            writings in proptest::collection::vec((0_u64..12, 0_u64..400, proptest::option::of(any::<bool>())), 0..8),
+        ) {
+            // 32 chunks per call.
             let mut written = WrittenPattern::empty(patterns(2 << 20)[4], 0, Generation::First);
             written.calls = 10;
-            let mut truth = [Generation::First; 10];
-            for (n, calls) in writings.iter().enumerate() {
-                let (calls, generation) = ((*calls).min(10), Generation::Later(n as u32 + 1));
-                written.rewrite(calls, generation);
-                truth[..calls as usize].fill(generation);
+            let chunks = written.chunks();
+            let mut truth = [[Generation::First; 320]; 3];
+            for (n, (calls, ordered, how)) in writings.iter().enumerate() {
+                let (calls, ordered, generation) = ((*calls).min(10), (*ordered).min(chunks), Generation::Later(n as u32 + 1));
+                let Some(is_common) = *how else {
+                    written.rewrite(calls, generation);
+                    truth.iter_mut().for_each(|truth| truth[..calls as usize * 32].fill(generation));
+                    continue;
+                };
+                let orders = RankOrders { kind: OrderKind::Random, seed: n as u64, is_common };
+                written.rewrite_in_order(orders, ordered, generation);
+                for (rank, truth) in (0..).zip(&mut truth) {
+                    let order = AccessOrder::new(orders.kind, chunks, orders.seed_of(rank));
+                    (0..ordered).for_each(|position| truth[order.at(position) as usize] = generation);
+                }
             }
-            for call in 0..10 {
-                prop_assert_eq!(written.generation(call), truth[call as usize]);
-                let next = written.generation_end(call);
-                prop_assert!(next > call && truth[call as usize..next as usize].iter().all(|g| *g == truth[call as usize]));
+            for (rank, truth) in (0..).zip(&truth) {
+                for chunk in 0..chunks {
+                    let generation = truth[chunk as usize];
+                    prop_assert_eq!(written.generation(rank, chunk), generation);
+                    let next = written.generation_end(chunk);
+                    prop_assert!(next > chunk && truth[chunk as usize..next as usize].iter().all(|g| *g == generation));
+                }
             }
-            prop_assert_eq!(written.rewritten_calls(), writings.iter().copied().max().unwrap_or(0).min(10));
+            let is_sequential = writings.iter().all(|(_, _, how)| how.is_none());
+            let most = writings.iter().map(|(calls, _, _)| *calls).max().unwrap_or(0).min(10);
+            prop_assert!(!is_sequential || written.rewritten_calls() == most);
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod limit_check;
 #[cfg(test)]
 mod limit_tests;
 pub mod measurement;
+pub mod orders;
 pub mod pattern_execution;
 pub mod pattern_plan;
 pub mod pattern_run;

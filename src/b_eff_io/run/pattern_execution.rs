@@ -118,7 +118,7 @@ impl PatternExecution {
                 return Ok(());
             }
         }
-        let direction = prepare_buffer(run, place, open, &pattern, first_call..limits.max_calls);
+        let direction = prepare_buffer(run, place, open, (&pattern, self.index), first_call..limits.max_calls);
         if resume.is_none() {
             let path = run.run_dir.file(&run.files[open.file].name(place.part_rank(run)));
             let target = ObservedFile { path: &path, pattern: &pattern, calls: self.plan.max_calls };
@@ -235,10 +235,14 @@ fn prepare_buffer(
     run: &mut RunState<'_>,
     place: TypeContext<'_>,
     open: &OpenTypeFile,
-    pattern: &AccessPattern,
+    (pattern, index): (&AccessPattern, usize),
     calls: Range<u64>,
 ) -> Direction {
-    let period_bytes = run.data.for_calls(pattern.call_bytes()).period_bytes;
+    // Data does not depend on the order in which it is accessed.
+    let file = &run.files[open.file];
+    let data_call_bytes =
+        if pattern.order.is_some() { file.written[index].spec.call_bytes } else { pattern.call_bytes() };
+    let period_bytes = run.data.for_calls(data_call_bytes).period_bytes;
     let moves_data = run.backends[open.backend].moves_data;
     match place.access {
         AccessMethod::Write | AccessMethod::Rewrite if moves_data => {
@@ -320,7 +324,12 @@ fn runnable_pattern(
         }));
     }
     let rank = place.part_rank(run);
-    let pattern = match run.files[open.file].pattern(&p.written, rank, p.max_calls) {
+    let file = &run.files[open.file];
+    let pattern = match p.orders {
+        None => file.pattern(&p.written, rank, p.max_calls),
+        Some(orders) => file.ordered_pattern(&p.written, rank, orders),
+    };
+    let pattern = match pattern {
         Ok(pattern) => pattern,
         Err(e) => return Ok(Err(overflow(run, place, open, p, &e.to_string()))),
     };

@@ -1,16 +1,17 @@
 //! Parameters of a pattern before the clock: its calls, time and hints.
 
 use crate::b_eff_io::plan::hints;
+use crate::b_eff_io::plan::orders::OrderUnit;
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::repetitions::share_of;
-use crate::b_eff_io::plan::schedule::{budget_seconds, pattern_seconds, repeats_counts, time_limit};
+use crate::b_eff_io::plan::schedule::{budget_seconds, pattern_seconds, repeats_counts, time_limit, TimeLimit};
 use crate::b_eff_io::run::batching::{CallsEnd, LoopLimits};
 use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext, TypeRepetition};
-use crate::b_eff_io::run::files::WrittenPattern;
+use crate::b_eff_io::run::files::{RankOrders, WrittenPattern};
 use crate::b_eff_io::run::state::RunState;
 use crate::b_eff_io::run::sync_calibration;
 use crate::frame::records::AccessMethod;
-use beff_stamp::Generation;
+use beff_stamp::{mix, Generation};
 
 /// Parameters of a pattern before the clock.
 pub(super) struct PatternPlan {
@@ -22,6 +23,19 @@ pub(super) struct PatternPlan {
     pub(super) hints: Vec<(String, String)>,
     /// Time limit of a repetition.
     pub(super) guard_seconds: Option<f64>,
+    /// Another order, in calls of one chunk.
+    pub(super) orders: Option<RankOrders>,
+}
+
+impl PatternPlan {
+    /// Bytes of one call of a rank.
+    pub(super) fn call_bytes(&self) -> u64 {
+        if self.orders.is_some() {
+            self.written.spec.chunk_bytes
+        } else {
+            self.written.spec.call_bytes
+        }
+    }
 }
 
 pub(super) fn plan_pattern(
@@ -52,9 +66,11 @@ pub(super) fn plan_pattern(
         let calls = written.calls;
         (written, calls, CallsEnd::Count)
     };
+    let orders = place.order.map(|unit| rank_orders(run.config.seed, unit, spec));
+    let max_calls = if orders.is_some() { written.chunks() } else { max_calls };
     let scheduled_seconds =
         pattern_seconds(config.release, config.full_rewrite, run.plan.partition_seconds, spec, access);
-    let debt = run.backends[open.backend].debt_seconds;
+    let debt = if orders.is_some() { 0.0 } else { run.backends[open.backend].debt_seconds };
     PatternPlan {
         hints: hints::for_pattern(&config.hints, part.ranks, access, pattern_type, &written.spec, part.m_part_bytes),
         written,
@@ -63,7 +79,14 @@ pub(super) fn plan_pattern(
         scheduled_seconds,
         budget_seconds: budget_seconds(config.release, scheduled_seconds, debt),
         guard_seconds,
+        orders,
     }
+}
+
+/// Rewrites and reads have different orders: a file system may have placed what was rewritten in the order of the rewrite.
+pub(super) fn rank_orders(seed: u64, unit: OrderUnit, spec: &PatternSpec) -> RankOrders {
+    let seed = [u64::from(spec.number), unit.access as u64].into_iter().fold(mix(seed), |key, fact| mix(key ^ fact));
+    RankOrders { kind: unit.order.kind(), seed, is_common: spec.pattern_type.is_strided() }
 }
 
 /// A repetition that takes this many times the first measurement is cut, and its rate is that of the completed calls.
@@ -126,11 +149,15 @@ pub(super) fn loop_limits(
             time_is_guard: true,
             sync: None,
             expected_call_seconds: expected_call_seconds(run, place, open, p),
-            call_bytes_all_ranks: p.written.spec.call_bytes * place.partition.ranks,
+            call_bytes_all_ranks: p.call_bytes() * place.partition.ranks,
             termination: config.termination,
         };
     }
-    let time = time_limit(config.release, place.access, &p.written.spec, p.scheduled_seconds, p.budget_seconds);
+    let time = if p.orders.is_some() {
+        Some(TimeLimit { seconds: p.scheduled_seconds, is_guard: false })
+    } else {
+        time_limit(config.release, place.access, &p.written.spec, p.scheduled_seconds, p.budget_seconds)
+    };
     LoopLimits {
         max_calls: p.max_calls,
         calls_end: p.calls_end,
@@ -140,7 +167,7 @@ pub(super) fn loop_limits(
         time_is_guard: time.is_some_and(|limit| limit.is_guard),
         sync: (place.access != AccessMethod::Read && !as_2_1).then_some(run.backends[open.backend].sync),
         expected_call_seconds: expected_call_seconds(run, place, open, p),
-        call_bytes_all_ranks: p.written.spec.call_bytes * place.partition.ranks,
+        call_bytes_all_ranks: p.call_bytes() * place.partition.ranks,
         termination: config.termination,
     }
 }
@@ -153,6 +180,9 @@ fn expected_call_seconds(
     p: &PatternPlan,
 ) -> Option<f64> {
     let spec = &p.written.spec;
+    if p.orders.is_some() {
+        return None;
+    }
     let passed = |access| run.first_measurement(open.backend, place.partition.ranks, access, spec.number);
     let passed = match (place.access, place.repetition) {
         (access, Some(_)) => passed(access),

@@ -2,9 +2,9 @@
 
 use beff_ffi::MpiError;
 
-use crate::b_eff_io::config::RepeatPolicy;
+use crate::b_eff_io::config::{ChunkOrder, RepeatPolicy};
 use crate::b_eff_io::plan::patterns::PatternSpec;
-use crate::b_eff_io::records::{JournalLine, PatternRecord, RepetitionRecord, StopReason, Verification};
+use crate::b_eff_io::records::{JournalLine, OrderedRecord, PatternRecord, RepetitionRecord, StopReason, Verification};
 use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext, TypeRepetition};
 #[cfg(feature = "test-hooks")]
 use crate::b_eff_io::run::fault_injection;
@@ -21,6 +21,8 @@ use crate::frame::run::latency;
 use crate::frame::run::{ProgressReport, TransferVolume};
 use crate::frame::units::count;
 
+/// Rounds of a measurement in another order, from which its confidence interval derives.
+const ORDERED_ROUNDS: u32 = 8;
 /// A shorter round would measure barriers and syncs.
 const MIN_ROUND_SECONDS: f64 = 0.02;
 
@@ -68,9 +70,10 @@ fn rounds(run: &RunState<'_>, turns: &[PatternExecution]) -> u32 {
     if turn.plan.written.spec.time_units == 0 {
         return 1;
     }
+    let wanted = if turn.plan.orders.is_some() { run.config.rounds.max(ORDERED_ROUNDS) } else { run.config.rounds };
     // A repetition has those of the first measurement; each round has a sync.
     let by_time = (turn.plan.scheduled_seconds / MIN_ROUND_SECONDS) as u32;
-    let rounds = if omits(run, OmittedPart::Rounds) { 1 } else { run.config.rounds };
+    let rounds = if omits(run, OmittedPart::Rounds) { 1 } else { wanted };
     rounds.min(by_time).max(1)
 }
 
@@ -94,6 +97,8 @@ fn conclude(
         ..
     } = turn;
     let evidence = match watch {
+        // An order may access any of the chunks.
+        Some(watch) if prelude.orders.is_some() => watch.end(place.site, place.comm, prelude.max_calls)?,
         Some(watch) => watch.end(place.site, place.comm, ran.calls())?,
         None => Evidence::default(),
     };
@@ -123,6 +128,10 @@ fn conclude(
         record_repetition(run, type_repetition, record);
         return Ok(());
     }
+    if let Some(unit) = place.order {
+        record_ordered(run, unit.order, record);
+        return Ok(());
+    }
     record_first_measurement(run, open.backend, record);
     Ok(())
 }
@@ -140,6 +149,19 @@ fn record_first_measurement(run: &mut RunState<'_>, backend: usize, record: Patt
     });
     let ended = record.ended.clone();
     run.observer.record(JournalLine::Pattern(Box::new(record)));
+    stop_after(run, &ended);
+}
+
+/// Records a measurement in another order, which nothing derives from.
+fn record_ordered(run: &mut RunState<'_>, order: ChunkOrder, record: PatternRecord) {
+    run.done_seconds += record.scheduled_seconds;
+    run.unreported.push(TransferVolume {
+        who: record.backend.clone(),
+        bytes: record.moved_bytes,
+        seconds: record.seconds(),
+    });
+    let ended = record.ended.clone();
+    run.observer.record(JournalLine::Ordered(Box::new(OrderedRecord { order, measurement: record })));
     stop_after(run, &ended);
 }
 
@@ -191,7 +213,10 @@ fn update_written(
         }
         AccessMethod::Rewrite => {
             if let Some(w) = file.written.iter_mut().find(|w| w.spec.number == spec.number) {
-                w.rewrite(calls, place.write_generation());
+                match p.orders {
+                    None => w.rewrite(calls, place.write_generation()),
+                    Some(orders) => w.rewrite_in_order(orders, calls, place.write_generation()),
+                }
             }
         }
         AccessMethod::Read => {}
@@ -223,7 +248,7 @@ fn record(
         pattern_type: spec.pattern_type,
         pattern: spec.number,
         chunk_bytes: spec.chunk_bytes,
-        call_bytes: spec.call_bytes,
+        call_bytes: p.call_bytes(),
         time_units: spec.time_units,
         calls: m.calls,
         moved_bytes: m.moved_bytes,
@@ -264,14 +289,16 @@ fn report_progress(
 ) {
     let (backend, kind) = (&run.backends[open.backend].name, spec.pattern_type.name());
     let (ranks, access) = (place.partition.ranks, place.access.name());
-    let again = match place.repetition {
-        None => String::new(),
-        Some(again) if again.is_rebuild() => "files of the cut run, ".to_owned(),
-        Some(again) => format!("repetition {} of ", again.number),
+    let again = match (place.repetition, place.order) {
+        (None, None) => String::new(),
+        (None, Some(unit)) => format!("{} ", unit.order.name()),
+        (Some(again), _) if again.is_rebuild() => "files of the cut run, ".to_owned(),
+        (Some(again), _) => format!("repetition {} of ", again.number),
     };
     let standing = ProgressReport {
         what: format!("{backend}, {}, {again}{access}: pattern {} ({kind})", count(ranks, "rank"), spec.number),
         stage: match place.repetition {
+            None if place.order.is_some() => format!("other orders, {}", count(ranks, "rank")),
             None => format!("{access}, type {} ({kind}), {}", spec.pattern_type, count(ranks, "rank")),
             Some(_) => format!("repetitions, {}", count(ranks, "rank")),
         },

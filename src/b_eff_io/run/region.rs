@@ -23,8 +23,8 @@ pub struct Region<'a> {
 pub struct FilledRange {
     /// Rank of the stream.
     pub rank: u64,
-    /// The first call.
-    pub call: u64,
+    /// The first chunk of the rank.
+    pub chunk: u64,
     /// Position of its beginning in the rank's stream.
     pub position: u64,
     /// Its length.
@@ -82,15 +82,15 @@ impl<'a> Region<'a> {
         let p = &self.pattern;
         if let Some(rank) = self.owner {
             // A range has one generation only.
-            let call = at / p.call_bytes();
-            let end = self.written.generation_end(call) * p.call_bytes();
-            return FilledRange { rank, call, position: p.stream_bytes + at, bytes: end - at };
+            let chunk = at / p.chunk_bytes;
+            let end = self.written.generation_end(chunk) * p.chunk_bytes;
+            return FilledRange { rank, chunk, position: p.stream_bytes + at, bytes: end - at };
         }
         let (index, within) = (at / p.chunk_bytes, at % p.chunk_bytes);
         let (row, rank) = (index / self.file.ranks, index % self.file.ranks);
         FilledRange {
             rank,
-            call: row / p.chunks_per_call,
+            chunk: row,
             position: p.stream_bytes + row * p.chunk_bytes + within,
             bytes: p.chunk_bytes - within,
         }
@@ -120,8 +120,10 @@ mod tests {
 
     fn written(number: u8) -> WrittenPattern {
         let spec = patterns(2 * MIB)[usize::from(number)];
-        let rewrites = vec![(2, Generation::Later(1)), (4, Generation::Second)];
-        WrittenPattern { spec, stream_bytes: 5 * MIB, calls: 7, first_generation: Generation::First, rewrites }
+        let mut written = WrittenPattern { calls: 7, ..WrittenPattern::empty(spec, 5 * MIB, Generation::First) };
+        written.rewrite(4, Generation::Second);
+        written.rewrite(2, Generation::Later(1));
+        written
     }
 
     /// The parts of a region match the patterns of its ranks, and each byte occurs once.
@@ -141,8 +143,9 @@ mod tests {
                         let in_pattern = filled.position + inside - p.stream_bytes;
                         let offset = p.chunk_offset(in_pattern / p.chunk_bytes) + in_pattern % p.chunk_bytes;
                         assert_eq!(offset, region.offset() + at + inside, "pattern {number}");
-                        let call = in_pattern / p.call_bytes();
-                        assert_eq!(w.generation(call), w.generation(filled.call), "pattern {number}");
+                        let chunk = in_pattern / p.chunk_bytes;
+                        let [own, first] = [chunk, filled.chunk].map(|chunk| w.generation(filled.rank, chunk));
+                        assert_eq!(own, first, "pattern {number}");
                     }
                     at += filled.bytes;
                     seen += filled.bytes;

@@ -9,6 +9,7 @@ use beff_ffi::{Comm, MpiError};
 use beff_statistics::bootstrap::SAMPLED_SHARE;
 
 use crate::b_eff_io::config::{RepeatPolicy, Verify};
+use crate::b_eff_io::plan::orders;
 use crate::b_eff_io::plan::repetitions::{
     cut, has_unknown_spread, next, next_of_rounds, share_of, RepetitionUnit, MIN_REPETITIONS,
 };
@@ -41,7 +42,8 @@ pub fn run_repetitions(
     }
     adopt_root_state(run, place.comm)?;
     let begin = Instant::now();
-    let mut writings = 0;
+    // The orders have written the first ones.
+    let mut writings = orders::units(run.config).len() as u32;
     let expected_seconds: f64 = units.iter().map(|unit| f64::from(unit.min_repetitions) * unit.seconds).sum();
     let share_seconds = run.plan.rounds_seconds(run.config) / run.plan.partitions.len() as f64;
     while run.stop.is_none() {

@@ -65,18 +65,18 @@ impl JournalRecorder {
             .collect()
     }
 
-    fn types(&self) -> Vec<&TypeRecord> {
+    pub(super) fn types(&self) -> Vec<&TypeRecord> {
         self.lines.iter().filter_map(|line| if let JournalLine::Type(t) = line { Some(t) } else { None }).collect()
     }
 
-    fn corruptions(&self) -> Vec<&CorruptionRecord> {
+    pub(super) fn corruptions(&self) -> Vec<&CorruptionRecord> {
         self.lines
             .iter()
             .filter_map(|line| if let JournalLine::Corruption(c) = line { Some(c) } else { None })
             .collect()
     }
 
-    fn errors(&self) -> Vec<&ErrorRecord> {
+    pub(super) fn errors(&self) -> Vec<&ErrorRecord> {
         self.lines.iter().filter_map(|line| if let JournalLine::Error(e) = line { Some(e) } else { None }).collect()
     }
 }
@@ -124,6 +124,7 @@ pub(super) fn in_run<T: Send>(
             cpus: &cpus,
             pattern_type: PatternType::Scatter,
             repetition: None,
+            order: None,
         };
         clear_log();
         let done = work(&mut run, place);

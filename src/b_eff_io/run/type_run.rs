@@ -7,7 +7,7 @@ use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, PatternSpec};
 use crate::b_eff_io::plan::segments::{segment, Segment};
 use crate::b_eff_io::plan::PATTERNS;
-use crate::b_eff_io::records::{JournalLine, TypeRecord, TypeRepetitionRecord};
+use crate::b_eff_io::records::{JournalLine, OrderedTypeRecord, TypeRecord, TypeRepetitionRecord};
 use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext};
 use crate::b_eff_io::run::file_verification;
 use crate::b_eff_io::run::files::{TypeFile, WrittenPattern};
@@ -210,7 +210,10 @@ fn close(run: &mut RunState<'_>, place: TypeContext<'_>, open: OpenTypeFile) -> 
         full_verification,
     };
     run.observer.record(match place.repetition {
-        None => JournalLine::Type(record),
+        None => match place.order {
+            None => JournalLine::Type(record),
+            Some(unit) => JournalLine::OrderedType(OrderedTypeRecord { order: unit.order, measurement: record }),
+        },
         Some(current) if current.is_rebuild() => return Ok(()),
         Some(current) => {
             JournalLine::TypeRepetition(TypeRepetitionRecord { repetition: current.number, measurement: record })

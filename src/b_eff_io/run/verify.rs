@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
-use beff_backends::{AccessPattern, TransferBuffer};
+use beff_backends::{AccessPattern, Direction, TransferBuffer};
 
 use crate::b_eff_io::plan::memory::window_bytes;
 use crate::b_eff_io::records::{CorruptionRecord, Verification};
@@ -99,7 +99,7 @@ impl VerificationTarget<'_> {
 struct StreamSlice<'a> {
     bytes: &'a [u8],
     rank: u64,
-    call: u64,
+    chunk: u64,
     position: u64,
 }
 
@@ -154,14 +154,20 @@ impl StampedData {
         let kept = Self::retained_calls(buffer, p).min(calls.end - calls.start);
         let mut findings = Findings::default();
         for call in calls.end - kept..calls.end {
-            let position = p.stream_position(call);
-            let bytes = buffer.window(position, call_bytes as usize);
-            let offset_of = |inside| {
-                let in_pattern = position + inside - p.stream_bytes;
-                p.chunk_offset(in_pattern / p.chunk_bytes) + in_pattern % p.chunk_bytes
-            };
-            let piece = StreamSlice { bytes, rank, call, position };
-            findings.add(self.check((file, written), AccessMethod::Read, &piece, offset_of));
+            let bytes = buffer.window(p.memory_position(Direction::Read, call), call_bytes as usize);
+            let first_chunk = p.ordered_call(call) * p.chunks_per_call;
+            let end = first_chunk + p.chunks_per_call;
+            let mut chunk = first_chunk;
+            // Pieces of one generation.
+            while chunk < end {
+                let next = written.generation_end(chunk).clamp(chunk + 1, end);
+                let [from, to] = [chunk, next].map(|at| ((at - first_chunk) * p.chunk_bytes) as usize);
+                let position = p.stream_bytes + chunk * p.chunk_bytes;
+                let offset_of = |inside| p.chunk_offset(chunk + inside / p.chunk_bytes) + inside % p.chunk_bytes;
+                let piece = StreamSlice { bytes: &bytes[from..to], rank, chunk, position };
+                findings.add(self.check((file, written), AccessMethod::Read, &piece, offset_of));
+                chunk = next;
+            }
         }
         findings
     }
@@ -173,7 +179,7 @@ impl StampedData {
         piece: &StreamSlice<'_>,
         offset_of: impl Fn(u64) -> u64,
     ) -> Findings {
-        let generation = written.generation(piece.call);
+        let generation = written.generation(piece.rank, piece.chunk);
         let period_bytes = self.for_calls(written.spec.call_bytes).period_bytes;
         let stream = StampStream::new(self.seed, generation, piece.rank, period_bytes);
         let (wrong, first) = stream.compare(piece.bytes, piece.position);
@@ -225,7 +231,7 @@ impl StampedData {
             let piece = StreamSlice {
                 bytes: &stretch.bytes[done as usize..end as usize],
                 rank: filled.rank,
-                call: filled.call,
+                chunk: filled.chunk,
                 position: filled.position,
             };
             let offset_of = |inside| region.offset() + at + done + inside;

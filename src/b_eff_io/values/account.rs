@@ -10,7 +10,9 @@ pub(super) fn account(result: &RunResult) -> Option<TimeAccount> {
     let of_files = |t: &TypeRecord| t.open_seconds + t.close_seconds;
     let timed_seconds = result.patterns.iter().map(PatternRecord::seconds).sum::<f64>()
         + result.repetitions.iter().map(|r| r.measurement.seconds()).sum::<f64>()
+        + result.ordered.iter().map(|o| o.measurement.seconds()).sum::<f64>()
         + result.types.iter().map(of_files).sum::<f64>()
+        + result.ordered_types.iter().map(|o| of_files(&o.measurement)).sum::<f64>()
         + result.type_repetitions.iter().map(|r| of_files(&r.measurement)).sum::<f64>();
     let probe_seconds: f64 = result.probes.iter().map(|probe| probe.seconds).sum();
     let start_seconds = set_up.start_seconds.unwrap_or(0.0);

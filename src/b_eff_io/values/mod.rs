@@ -14,6 +14,7 @@ mod intervals;
 pub mod kinds;
 pub mod ladder;
 mod model;
+mod orders;
 mod pattern;
 mod repetitions;
 mod sensitivity;
@@ -34,6 +35,7 @@ pub(super) use fixture::run_of_release;
 pub use intervals::{repetition_needs, PatternInterval, RepetitionIntervals, ValueInterval};
 pub use ladder::Ladder;
 pub use model::{AccessTime, PartitionValue, ReleaseValues, SystemValue, TimeAccount, TypeValue, Validity};
+pub use orders::{in_order, OrderValue};
 pub use pattern::{few_calls, known_digits, rate, PatternValue};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
 pub use time_parts::{TimePart, TimeShares};
@@ -59,6 +61,9 @@ pub struct Derived {
     /// Single patterns, in the order of measurement.
     #[serde(default)]
     pub patterns: Vec<PatternValue>,
+    /// Measurements in other orders, in the sequence of measurement.
+    #[serde(default)]
+    pub orders: Vec<OrderValue>,
     /// By backend, partition, access, type.
     pub types: Vec<TypeValue>,
     /// By backend, partition.
@@ -132,6 +137,7 @@ fn of_partitions(result: &RunResult, (patterns, reads): (Vec<PatternValue>, Vec<
         warnings: warning::all_warnings(result, &partitions, &times, &intervals),
         patterns,
         reads,
+        orders: orders::values(result),
         account: account::account(result),
         storage_drift: storage_drift::drift_by_direction(&result.probes),
         intervals,
