@@ -94,7 +94,7 @@ struct ComparisonArgs {
     /// and Linux divides CPU time among sessions (sched(7), autogroup)
     #[arg(long)]
     one_session: bool,
-    /// Only rows whose name contains all of these words, e.g. `uring,rewrite`
+    /// Only rows whose name contains all of these words, e.g. `uring,rewrite` or `rand`
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     only: Vec<String>,
     /// Wait up to this long before each pair until other processes leave the CPUs idle
@@ -369,7 +369,7 @@ fn create_base_files(scratch: &ScratchDirectory, work: &mut JobDescription) -> R
 fn measure(side: Contender, work: &JobDescription, device: Option<&DiskDevice>) -> Result<RunSample, BenchError> {
     match work.access {
         FileWorkload::Write => work.paths().iter().try_for_each(|path| removal::remove(path))?,
-        FileWorkload::Rewrite | FileWorkload::Read => {
+        FileWorkload::Rewrite | FileWorkload::Read | FileWorkload::RandomRewrite | FileWorkload::RandomRead => {
             work.paths().iter().try_for_each(|path| scratch::drop_page_cache(path))?
         }
         FileWorkload::Cached => work.paths().iter().try_for_each(|path| scratch::populate_page_cache(path))?,

@@ -1,6 +1,10 @@
 //! Cost of the harness: accesses of the null backend, and data stamps. `benches/README.md` explains the figures.
 
-use beff_backends::{Batch, Batches, Latency, TransferBuffer};
+use beff_backends::{
+    driver, AccessPattern, Batch, Batches, Direction, DriverOptions, FilePath, Latency, OpenMode, OpenRequest,
+    OrderKind, TransferBuffer,
+};
+use beff_ffi::Comm;
 use beff_raw::frame::run::harness::null_file;
 use beff_stamp::{Generation, StampStream};
 use divan::counter::{BytesCount, ItemsCount};
@@ -30,6 +34,26 @@ fn null_write(bencher: Bencher, (_, chunk_bytes, chunks_per_call, calls): (&str,
         let moved = file.write(Batches::new(black_box(Batch { first_call, calls }), &mut Latency::off()), &buffer);
         first_call += calls;
         moved
+    });
+}
+
+/// The same in another order. `items/s` are calls of one chunk.
+#[divan::bench(args = [OrderKind::Sequential, OrderKind::Random, OrderKind::Strided, OrderKind::Reverse])]
+fn null_order(bencher: Bencher, kind: OrderKind) {
+    const CALLS: u64 = 16384;
+    // Not a power of two: the hash is evaluated 1.6 times per call.
+    let pattern = AccessPattern::private(1024, 1, 640 * CALLS).in_order(kind, 1);
+    let mut buffer = TransferBuffer::new(PERIOD_BYTES, 2 * MIB).expect("transfer buffer");
+    let (own, path) = (Comm::comm_self(), FilePath::unbacked("null"));
+    let request = OpenRequest { path: &path, mode: OpenMode::Update, comm: &own, hints: &[] };
+    let row = driver("null").expect("the null driver");
+    let mut file = (row.create)(&DriverOptions::default()).open(&request).expect("a file of the null driver");
+    file.prepare(&pattern, Direction::Write, &mut buffer, &[]).expect("a call fits the transfer buffer");
+    let mut first_call = 0;
+    bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
+        let batch = Batch { first_call, calls: CALLS };
+        first_call = (first_call + CALLS) % pattern.max_calls;
+        file.write(Batches::new(black_box(batch), &mut Latency::off()), &buffer)
     });
 }
 

@@ -50,6 +50,7 @@ impl ComparedCase {
                 }
             }
         }
+        rows.extend(random_rows(jobs));
         rows
     }
 
@@ -80,13 +81,34 @@ impl ComparedCase {
         let size = format_size(self.chunk_bytes).replace(' ', "");
         let shared = if self.shared { " shared" } else { "" };
         format!(
-            "{:<15} {size:<7} {:<8} {:<7} x{}{shared}",
+            "{:<15} {size:<7} {:<9} {:<7} x{}{shared}",
             self.method.name(),
             self.access.name(),
             self.preallocation.name(),
             self.jobs
         )
     }
+}
+
+/// Each chunk once in random order, in preallocated files.
+fn random_rows(jobs: &[u32]) -> Vec<ComparedCase> {
+    let mut rows = Vec::new();
+    for method in [IoMethod::UringDirect, IoMethod::PosixDirect, IoMethod::PosixBuffered] {
+        for chunk_bytes in [1 << 10, BLOCK_BYTES, 32 << 10, MIB] {
+            for &jobs in jobs {
+                let row = |access| ComparedCase {
+                    method,
+                    chunk_bytes,
+                    access,
+                    preallocation: PreallocationPolicy::Native,
+                    jobs,
+                    shared: false,
+                };
+                rows.extend([FileWorkload::RandomRewrite, FileWorkload::RandomRead].map(row));
+            }
+        }
+    }
+    rows
 }
 
 fn chunks(m_part_bytes: u64) -> Vec<u64> {

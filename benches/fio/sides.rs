@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use beff_backends::{
     driver, AccessPattern, Batch, Batches, CalibratedDepth, Direct, Direction, DriverOptions, FilePath, Latency,
-    OpenFile, OpenMode, OpenRequest, Preallocate, TransferBuffer,
+    OpenFile, OpenMode, OpenRequest, OrderKind, Preallocate, TransferBuffer,
 };
 use beff_ffi::Comm;
 use beff_raw::b_eff_io::config::Termination;
@@ -48,12 +48,25 @@ pub enum FileWorkload {
     Read,
     /// With all pages in the cache.
     Cached,
+    /// As [`Self::Rewrite`], in random order.
+    RandomRewrite,
+    /// As [`Self::Read`], in random order.
+    RandomRead,
 }
 
 impl FileWorkload {
     /// True for transfers from the file.
     pub fn is_read(self) -> bool {
-        matches!(self, Self::Read | Self::Cached)
+        matches!(self, Self::Read | Self::Cached | Self::RandomRead)
+    }
+
+    fn is_rewrite(self) -> bool {
+        matches!(self, Self::Rewrite | Self::RandomRewrite)
+    }
+
+    /// True if each chunk is accessed once, in random order.
+    pub fn is_random(self) -> bool {
+        matches!(self, Self::RandomRewrite | Self::RandomRead)
     }
 
     pub fn name(self) -> &'static str {
@@ -62,6 +75,8 @@ impl FileWorkload {
             Self::Rewrite => "rewrite",
             Self::Read => "read",
             Self::Cached => "cached",
+            Self::RandomRewrite => "randwrite",
+            Self::RandomRead => "randread",
         }
     }
 }
@@ -328,15 +343,18 @@ pub fn prepare_ours(
         // The file is created outside the timed region.
         FileWorkload::Write if work.shared => OpenMode::Update,
         FileWorkload::Write => OpenMode::CreateNew,
-        FileWorkload::Rewrite => OpenMode::Update,
-        FileWorkload::Read | FileWorkload::Cached => OpenMode::ReadOnly,
+        FileWorkload::Rewrite | FileWorkload::RandomRewrite => OpenMode::Update,
+        FileWorkload::Read | FileWorkload::Cached | FileWorkload::RandomRead => OpenMode::ReadOnly,
     };
     let own = Comm::comm_self();
     let path = FilePath::of(path)?;
     let request = OpenRequest { path: &path, mode, comm: &own, hints: &[] };
     let mut file = (row.create)(&options).open(&request)?;
     let base_bytes = if work.shared { u64::from(job) * work.job_bytes() } else { 0 };
-    let pattern = AccessPattern { base_bytes, ..AccessPattern::private(work.chunk_bytes, 1, work.chunks) };
+    let mut pattern = AccessPattern { base_bytes, ..AccessPattern::private(work.chunk_bytes, 1, work.chunks) };
+    if work.access.is_random() {
+        pattern = pattern.in_order(OrderKind::Random, u64::from(job));
+    }
     if let Some(reason) = file.support(&pattern).reason() {
         return Err(reason.into());
     }
@@ -353,13 +371,14 @@ pub fn fio_version(fio: &Path) -> std::io::Result<String> {
 /// the cache.
 fn fio_arguments(work: &JobDescription) -> Vec<String> {
     let (depth, batch) = (work.fio_depth, work.fio_batch);
+    let random = if work.access.is_random() { "rand" } else { "" };
     let mut words = vec![
         "--name=beff".into(),
         format!("--size={}", work.chunk_bytes * work.chunks),
         format!("--bs={}", work.chunk_bytes),
-        format!("--rw={}", if work.access.is_read() { "read" } else { "write" }),
+        format!("--rw={}{}", random, if work.access.is_read() { "read" } else { "write" }),
         format!("--direct={}", u8::from(work.is_direct())),
-        format!("--overwrite={}", u8::from(work.access == FileWorkload::Rewrite)),
+        format!("--overwrite={}", u8::from(work.access.is_rewrite())),
         format!("--end_fsync={}", u8::from(work.fio_syncs())),
     ];
     if work.jobs == 1 {
@@ -369,6 +388,8 @@ fn fio_arguments(work: &JobDescription) -> Vec<String> {
         words.extend([format!("--numjobs={}", work.jobs), "--group_reporting=1".into()]);
     }
     words.push(format!("--fallocate={}", work.preallocation.of_fio()));
+    // Each chunk once, by arithmetic as on our side: no bitmap of the chunks done.
+    words.extend(work.access.is_random().then(|| "--random_generator=lfsr".to_owned()));
     // One process per job, as on our side.
     words.extend((work.jobs == 1).then(|| "--thread".to_owned()));
     let fixed = "--invalidate=0 --gtod_reduce=1 --refill_buffers=0 --zero_buffers=0 \
