@@ -161,3 +161,5 @@ mod two_phase;
 mod unable;
 #[path = "suite/usage.rs"]
 mod usage;
+#[path = "suite/workloads.rs"]
+mod workloads;

@@ -279,7 +279,10 @@ fn help_and_version_are_commands_too() {
 #[test]
 fn invalid_command_lines_get_a_suggestion() {
     for (line, next) in [
-        ("beff-raw bench", "tip: the commands are io, comm, imb, replay, plan, profile, report, compare, schema, info"),
+        (
+            "beff-raw bench",
+            "tip: the commands are io, comm, imb, replay, plan, profile, workload, report, compare, schema, info",
+        ),
         ("beff-raw reprot a.json", "tip: a similar subcommand exists: 'report'"),
         ("beff-raw report", "tip: type beff-raw report scratch.json --full"),
         ("beff-raw replay", "tip: type mpirun -n 4 beff-raw replay app.csv --path /scratch"),

@@ -10,9 +10,10 @@ pub mod schema;
 #[cfg(test)]
 mod schema_tables;
 pub mod shell;
+pub mod workload;
 
 use crate::frame::benchmark::Command;
 
 /// All but those that `cli` derives from [`shell`], which need the whole command line.
-pub const COMMANDS: [Command; 5] =
-    [profile::COMMAND, report::COMMAND, compare::COMMAND, schema::COMMAND, info::COMMAND];
+pub const COMMANDS: [Command; 6] =
+    [profile::COMMAND, workload::COMMAND, report::COMMAND, compare::COMMAND, schema::COMMAND, info::COMMAND];
