@@ -54,9 +54,18 @@ impl Criterion {
     }
 }
 
-/// `VALID`, or `NOT VALID (2 criteria not met)`.
+/// `VALID`, or `NOT VALID (2 criteria not met)`, and the number of caveats.
 #[must_use]
-pub fn validity_text(criteria: &[Criterion]) -> String {
+pub fn validity_text(criteria: &[Criterion], caveats: usize) -> String {
+    let caveats = match caveats {
+        0 => String::new(),
+        1 => ", 1 caveat".to_owned(),
+        number => format!(", {number} caveats"),
+    };
+    verdict(criteria) + &caveats
+}
+
+fn verdict(criteria: &[Criterion]) -> String {
     match criteria.iter().filter(|c| !c.met).count() {
         0 => "VALID".to_owned(),
         1 => "NOT VALID (1 criterion not met)".to_owned(),

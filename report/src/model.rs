@@ -30,6 +30,8 @@ pub struct ReportModel {
     pub shortcomings: Vec<String>,
     /// Notes on all values, a line each on the screen.
     pub notes: Vec<String>,
+    /// Definition that has the criteria, if other rules are caveats.
+    pub assessed_by: Option<String>,
     /// Criteria of validity.
     pub assessments: Vec<ValidityAssessment>,
     /// Criteria of other definitions, with their names; only differing criteria are shown.
@@ -117,8 +119,10 @@ pub struct HeadlineValue {
 pub struct ValidityAssessment {
     /// Name of the value.
     pub name: String,
-    /// Criteria.
+    /// Criteria of the definition.
     pub criteria: Vec<Criterion>,
+    /// Deviations from rules of this program alone, which do not make the value invalid.
+    pub caveats: Vec<String>,
     /// True if its unmet criteria are shown with the values.
     pub is_main: bool,
 }

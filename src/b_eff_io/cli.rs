@@ -63,6 +63,11 @@ pub struct MeasureArgs {
     /// Definition of b_eff_io that determines the schedule, the default partitions and the validity; the values of all three are computed; --full prints them
     #[arg(long, value_enum, value_name = "RELEASE", default_value = "1", help_heading = HEADING_MEASUREMENT)]
     pub release: Release,
+    /// Run the loops of releases 0.5 and 1 exactly as the papers define them: first writes of types 3 and 4 end by their counts alone, and
+    /// no pattern loses time to earlier overruns or to its sync. Without it, a slow type is cut at twice its time, and overruns are made up
+    /// for; both are caveats of a valid value. `plan` states what it can cost
+    #[arg(long, help_heading = HEADING_MEASUREMENT)]
+    pub strict: bool,
     /// Numbers of ranks to measure with: `all`, `small,medium,all` (formula of release 2.1), or a list such as 1,4,16. A partition of n
     /// consists of ranks 0 to n-1; the others wait [default: all; for release 2.1 small,medium,all]
     #[arg(long, value_name = "WHICH", value_parser = partitions, help_heading = HEADING_MEASUREMENT)]
@@ -121,7 +126,7 @@ pub struct TransferArgs {
     pub domain: Option<u64>,
     /// Transfer buffer. cold: each call uses cache-cold memory, not used by recent calls, as in a program that computes between its calls;
     /// reused: one buffer for all calls of a pattern (uring: one for each read in flight), as in IOR and fio, for comparison with them.
-    /// With reused, copies from and to the page cache are faster, and the result is never valid
+    /// With reused, copies from and to the page cache are faster, which is a caveat of the value
     #[arg(long, value_enum, value_name = "WHICH", default_value = "cold", help_heading = HEADING_ACCESS)]
     pub buffers: BufferPolicy,
 }

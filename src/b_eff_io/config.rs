@@ -253,6 +253,9 @@ fn one_round() -> u32 {
 pub struct Config {
     /// Definition of schedule, default partitions and validity. All three values are always computed.
     pub release: Release,
+    /// Exactly the loops of the definition: no time guard for first writes of types 3 and 4, no time deducted for overruns or kept for syncs.
+    #[serde(default)]
+    pub strict: bool,
     /// Scheduled time T; of one partition (0.5, 1) or of all of them (2.1). Per backend.
     pub time_seconds: f64,
     /// Time limit of the run; None: no limit.

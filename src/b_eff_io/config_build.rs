@@ -11,6 +11,7 @@ use crate::b_eff_io::config::{
 };
 use crate::b_eff_io::hints::{self as rules, HintRule, HintScope};
 use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::plan::schedule::bounds_overruns;
 use crate::b_eff_io::settings::EffectiveSettings;
 use crate::frame::benchmark::default_options;
 use crate::frame::checks::{
@@ -95,6 +96,7 @@ fn build(
     check_rounds(measure, run)?;
     check_orders(measure, &types)?;
     check_until(measure, run)?;
+    check_strict(measure)?;
     check_sizes(measure, set)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
     run.out.as_deref().map_or(Ok(()), check_out)?;
@@ -104,6 +106,7 @@ fn build(
     let default_rewrite = if release_2_1 { RewriteScope::Scatter } else { RewriteScope::All };
     Ok(Config {
         release: measure.release,
+        strict: measure.strict,
         time_seconds: measure.time,
         time_limit: measure.limit.time_limit,
         backends: measure.backend.clone(),
@@ -168,6 +171,20 @@ fn check_orders(measure: &MeasureArgs, types: &[PatternType]) -> Result<(), Usag
     twice.map_or(Ok(()), |(_, order)| {
         Err(UsageError::new(format!("--order: {} is listed twice", order.name()), "List each order once."))
     })
+}
+
+/// The program of release 2.1 bounds no overruns.
+fn check_strict(measure: &MeasureArgs) -> Result<(), UsageError> {
+    if !measure.strict || bounds_overruns(measure.release, false) {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!(
+            "--strict has no effect with --release {}: it has neither time guard nor deductions",
+            measure.release.name()
+        ),
+        "Omit it.",
+    ))
 }
 
 /// Comparing several backends needs rounds, and each backend has its own T: a run ends when all patterns have enough rounds.

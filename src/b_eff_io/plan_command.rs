@@ -122,6 +122,7 @@ fn preview_input(config: &Config, ranks: u64, host: &PlannedHost) -> PreviewInpu
     PreviewInput {
         ranks,
         release: config.release,
+        strict: config.strict,
         partitions: config.partitions.clone(),
         time_seconds: config.time_seconds,
         limit_seconds: None,

@@ -77,7 +77,10 @@ fn a_killed_run_keeps_its_complete_types() {
     let kept = before.iter().filter(is_kept).count();
     assert!(kept >= 2 * (9 + 8 + 9 + 9) && kept < items(&result["patterns"]).len(), "{kept} of {}", before.len());
     let criteria = result["derived"]["validity"].to_string();
-    assert!(criteria.contains("no unit cut and measured again (") && run.stdout.contains("continued from"), "{run}");
+    assert!(
+        criteria.contains("cut in an earlier run and measured again") && run.stdout.contains("continued from"),
+        "{run}"
+    );
 
     // Its directory is gone: all files are written again.
     let (_, result) = continued(&scratch, "once-more");

@@ -44,6 +44,7 @@ fn debt_is_taken_from_later_patterns_but_not_with_release_2_1() {
     let args = ["--backend", "posix", "--partitions", "2"];
     assert!(check(&run("1", &args), true) > 0, "opening alone is a debt");
     assert!(check(&run("2.1", &args), false) > 0, "opening alone would be a debt");
+    assert!(check(&run("1", &[&args[..], &["--strict"]].concat()), false) > 0, "strictly nothing is deducted");
 }
 
 /// Short, and with an M_PART that is not that of the machine; by the rules of the release in all else.

@@ -165,6 +165,7 @@ fn findings(model: &ReportModel) -> Vec<(&'static str, Vec<String>)> {
     let all = [
         ("What was measured", model.head.about.clone()),
         ("Do not compare this with other systems", common_text::missing_criteria(model)),
+        ("Caveats of the value", common_text::value_caveats(model)),
         ("What is missing or wrong", model.shortcomings.clone()),
         ("What stands out", model.findings.clone()),
         ("What to trust", trust),
@@ -175,6 +176,7 @@ fn findings(model: &ReportModel) -> Vec<(&'static str, Vec<String>)> {
 /// Criteria of all values; equal criteria are listed once.
 fn validity(model: &ReportModel) -> Option<ReportSection> {
     let mut table = Table::new("Criteria", 2, ["met", "of", "requirement"]).with_words();
+    let mut caveats = Vec::new();
     let otherwise = model
         .alternative_assessments
         .iter()
@@ -184,9 +186,21 @@ fn validity(model: &ReportModel) -> Option<ReportSection> {
             let reached = if criterion.met { "yes" } else { "NO" }.to_owned();
             table.row([reached, format!("{by}{}", words(&names)), criterion.text.clone()]);
         }
+        for (caveat, names) in common_text::caveats_by_subject(&judged) {
+            caveats.push(format!("{by}{}: {caveat}", words(&names)));
+        }
     }
-    let note = "A value is valid for a comparison with other systems only if all these criteria are met.";
-    let blocks = if table.is_empty() { Vec::new() } else { vec![ReportBlock::Table(table)] };
+    let note = match &model.assessed_by {
+        Some(by) => format!(
+            "A value is valid for a comparison with other systems by {by} only if all these criteria are met. Caveats are deviations from \
+             rules of this program that no definition has."
+        ),
+        None => "A value is valid for a comparison with other systems only if all these criteria are met.".to_owned(),
+    };
+    let mut blocks = if table.is_empty() { Vec::new() } else { vec![ReportBlock::Table(table)] };
+    if !caveats.is_empty() {
+        blocks.extend([ReportBlock::Text("Caveats:".into()), ReportBlock::List(caveats)]);
+    }
     ReportSection::of("validity", "Validity", note, blocks)
 }
 

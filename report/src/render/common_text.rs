@@ -6,11 +6,21 @@ use crate::words::list;
 
 /// Explanations of unmet criteria: those common to all values first and without names. Empty for a failed run, whose error is the reason.
 pub fn missing_criteria(model: &ReportModel) -> Vec<String> {
+    of_main_values(model, |judged| judged.criteria.iter().filter(|c| !c.met).map(Criterion::lack).collect())
+}
+
+/// Caveats of the values, likewise.
+pub fn value_caveats(model: &ReportModel) -> Vec<String> {
+    of_main_values(model, |judged| judged.caveats.iter().map(String::as_str).collect())
+}
+
+fn of_main_values(model: &ReportModel, texts: impl Fn(&ValidityAssessment) -> Vec<&str>) -> Vec<String> {
     let judged: Vec<&ValidityAssessment> =
         model.assessments.iter().filter(|judged| judged.is_main && !model.has_failed).collect();
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
-    for ValidityAssessment { name, criteria, .. } in &judged {
-        for words in criteria.iter().filter(|c| !c.met).map(Criterion::lack) {
+    for assessment in &judged {
+        let name = &assessment.name;
+        for words in texts(assessment) {
             match found.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, names)) => names.push(name.clone()),
                 None => found.push((words, vec![name.clone()])),
@@ -40,13 +50,31 @@ pub fn criteria_by_subject(judged: &[ValidityAssessment]) -> Vec<(&Criterion, Ve
     found
 }
 
-/// Criteria of another definition that are not already listed.
+/// Every caveat once, with the names of its values.
+pub fn caveats_by_subject(judged: &[ValidityAssessment]) -> Vec<(&str, Vec<String>)> {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for ValidityAssessment { name, caveats, .. } in judged {
+        for caveat in caveats {
+            match found.iter_mut().find(|(known, _)| known == caveat) {
+                Some((_, names)) => names.push(name.clone()),
+                None => found.push((caveat, vec![name.clone()])),
+            }
+        }
+    }
+    found
+}
+
+/// Criteria and caveats of another definition that are not already listed.
 pub fn additional_criteria(model: &ReportModel, others: &[ValidityAssessment]) -> Vec<ValidityAssessment> {
     let known = |name: &str, criterion: &Criterion| {
         model.assessments.iter().any(|judged| judged.name == name && judged.criteria.contains(criterion))
     };
+    let known_caveat = |name: &str, caveat: &String| {
+        model.assessments.iter().any(|judged| judged.name == name && judged.caveats.contains(caveat))
+    };
     let rest = |other: &ValidityAssessment| ValidityAssessment {
         criteria: other.criteria.iter().filter(|c| !known(&other.name, c)).cloned().collect(),
+        caveats: other.caveats.iter().filter(|c| !known_caveat(&other.name, c)).cloned().collect(),
         ..other.clone()
     };
     others.iter().map(rest).collect()

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::common_text::{caveats, missing_criteria};
+use super::common_text::{caveats, missing_criteria, value_caveats};
 use crate::display::{DisplayContext, SaveStatus};
 use crate::model::{ReportBlock, ReportHead, ReportModel, TextStyle};
 use crate::table::Table;
@@ -120,7 +120,12 @@ fn values(screen: &mut Screen, model: &ReportModel) {
     for value in model.values.iter().filter(|value| !value.screen_line.is_empty()).take(MAX_VALUES) {
         screen.line(value.screen_line.iter().map(|(tone, text)| styled(*tone, text)));
     }
-    let because = [missing_criteria(model), model.shortcomings.clone()].concat();
+    let missing = missing_criteria(model);
+    let has_value = model.assessments.iter().any(|judged| judged.is_main);
+    if let Some(by) = model.assessed_by.as_ref().filter(|_| missing.is_empty() && has_value && !model.has_failed) {
+        screen.field(styled(TextStyle::Good, "valid by"), by, TextStyle::Plain, 1);
+    }
+    let because = [missing, model.shortcomings.clone()].concat();
     if !because.is_empty() {
         screen.field(
             styled(TextStyle::Warn, "because"),
@@ -128,6 +133,11 @@ fn values(screen: &mut Screen, model: &ReportModel) {
             TextStyle::Plain,
             max_finding_lines(screen),
         );
+    }
+    let caveats = value_caveats(model);
+    if !caveats.is_empty() {
+        let text = caveats.join("; ");
+        screen.field(styled(TextStyle::Warn, "caveats"), &text, TextStyle::Plain, max_finding_lines(screen));
     }
     model.notes.iter().for_each(|text| note(screen, text));
 }

@@ -1,6 +1,6 @@
 //! The full result as text, with lines of at most [`crate::text::WIDTH`] except those intended for scripts.
 
-use super::common_text::{additional_criteria, criteria_by_subject};
+use super::common_text::{additional_criteria, caveats_by_subject, criteria_by_subject};
 use crate::criterion::validity_text;
 use crate::model::{
     CorruptionReport, LabelledText, Problem, ReportBlock, ReportModel, ReportSection, ValidityAssessment,
@@ -126,21 +126,25 @@ fn validity(page: &mut TextPage, model: &ReportModel) {
     if model.assessments.is_empty() {
         return;
     }
-    page.heading("Validity for comparison with other systems");
+    let by = model.assessed_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
+    page.heading(&format!("Validity for comparison with other systems{by}"));
     verdicts(page, &model.assessments);
     list_criteria(page, &model.assessments);
+    list_caveats(page, &model.assessments);
     for (by, judged) in &model.alternative_assessments {
         page.blank();
         page.line(format!("  by {by}"));
         verdicts(page, judged);
         list_criteria(page, &additional_criteria(model, judged));
+        list_caveats(page, &additional_criteria(model, judged));
     }
 }
 
 fn verdicts(page: &mut TextPage, judged: &[ValidityAssessment]) {
-    judged
-        .iter()
-        .for_each(|judged| page.hanging("  ", &format!("{}: {}", judged.name, validity_text(&judged.criteria))));
+    judged.iter().for_each(|judged| {
+        let text = validity_text(&judged.criteria, judged.caveats.len());
+        page.hanging("  ", &format!("{}: {text}", judged.name));
+    });
 }
 
 fn list_criteria(page: &mut TextPage, judged: &[ValidityAssessment]) {
@@ -149,6 +153,14 @@ fn list_criteria(page: &mut TextPage, judged: &[ValidityAssessment]) {
         let text = if criterion.met { criterion.text.as_str() } else { criterion.lack() };
         let of = if names.len() == judged.len() { String::new() } else { format!("{}: ", list(&names)) };
         page.hanging(&format!("    {word:<9}"), &format!("{of}{text}"));
+    }
+}
+
+/// Caveats, equal ones once.
+fn list_caveats(page: &mut TextPage, judged: &[ValidityAssessment]) {
+    for (caveat, names) in caveats_by_subject(judged) {
+        let of = if names.len() == judged.len() { String::new() } else { format!("{}: ", list(&names)) };
+        page.hanging("    CAVEAT   ", &format!("{of}{caveat}"));
     }
 }
 

@@ -96,6 +96,7 @@ fn model(result: &CommResult, derived: &CommDerived, level: DetailLevel) -> Repo
         assessments: vec![ValidityAssessment {
             name: "b_eff".into(),
             criteria: derived.criteria.clone(),
+            caveats: Vec::new(),
             is_main: true,
         }],
         findings: findings(&derived.value, &derived.methods, &derived.sizes).iter().map(finding_text).collect(),

@@ -52,7 +52,7 @@ pub(super) fn section(result: &CommResult, derived: &CommDerived) -> ReportSecti
             .to_owned()
     });
     let invalid =
-        (!derived.valid).then(|| format!("NOT COMPARABLE: this run is {}.", validity_text(&derived.criteria)));
+        (!derived.valid).then(|| format!("NOT COMPARABLE: this run is {}.", validity_text(&derived.criteria, 0)));
     let blocks = vec![ReportBlock::Table(table), ReportBlock::Notes(reused.into_iter().chain(invalid).collect())];
     ReportSection { name: "published", title: "Systems of the paper (Table 1)".into(), note: String::new(), blocks }
 }

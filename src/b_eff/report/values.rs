@@ -59,7 +59,7 @@ pub(super) fn value(result: &CommResult, derived: &CommDerived) -> HeadlineValue
         said(|mb| format!("{mb:.3}")),
         format_size(result.setup.lmax_bytes),
         derived.messages_from.label(),
-        validity_text(&derived.criteria),
+        validity_text(&derived.criteria, 0),
         outcome_text::oversubscription_suffix(machine),
         outcome_text::result_suffix(result)
     );

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::schedule::{budget_seconds, pattern_seconds, time_limit, TIME_SHARE};
+use super::schedule::{bounds_overruns, budget_seconds, pattern_seconds, time_limit, TIME_SHARE};
 use super::{PatternSpec, Role};
 use crate::b_eff_io::config::Release;
 use crate::frame::records::AccessMethod;
@@ -55,6 +55,8 @@ impl Outlook {
 pub struct AccessOutlook {
     /// Definition.
     pub release: Release,
+    /// Without the bounds of overruns.
+    pub strict: bool,
     /// Rewrite all types.
     pub full_rewrite: bool,
     /// Scheduled time of the partition.
@@ -73,8 +75,8 @@ impl AccessOutlook {
     /// Forecasts the next pattern, with at most `max_calls` calls; `by_space`: that limit is due to the space.
     pub fn next_pattern(&mut self, spec: &PatternSpec, max_calls: u64, by_space: bool) -> Outlook {
         let scheduled = pattern_seconds(self.release, self.full_rewrite, self.partition_seconds, spec, self.access);
-        let budget = budget_seconds(self.release, scheduled, self.debt_seconds);
-        let limit = time_limit(self.release, self.access, spec, scheduled, budget);
+        let budget = budget_seconds(bounds_overruns(self.release, self.strict), scheduled, self.debt_seconds);
+        let limit = time_limit((self.release, self.strict), self.access, spec, scheduled, budget);
         let one_call = self.ranks as f64 * spec.call_bytes as f64 / self.rate_bytes_per_second;
         // `as` saturates; one call is always made.
         let in_time = limit.map_or(u64::MAX, |limit| ((limit.seconds / one_call) as u64).max(1));
@@ -106,6 +108,7 @@ mod tests {
     fn course(release: Release, access: AccessMethod, mib_per_second: u64) -> AccessOutlook {
         AccessOutlook {
             release,
+            strict: false,
             full_rewrite: true,
             partition_seconds: 192.0,
             ranks: 2,
@@ -130,9 +133,11 @@ mod tests {
         let short = write.next_pattern(&specs[2], u64::MAX, true);
         assert_eq!((shown(short), short.has_overlong_call()), ((2, 1.0, 1.0, EndedBy::Time), false));
         assert!(short.is_short_of_time() && !long.is_short_of_time());
-        let mut write = course(Release::R2_1, AccessMethod::Write, 8);
-        assert_eq!(shown(write.next_pattern(&specs[1], u64::MAX, true)), (1, 4.0, 8.0, EndedBy::Time));
-        assert_eq!(shown(write.next_pattern(&specs[2], u64::MAX, true)), (8, 4.0, 4.0, EndedBy::Time));
+        let strict = AccessOutlook { strict: true, ..course(Release::R1, AccessMethod::Write, 8) };
+        for mut write in [course(Release::R2_1, AccessMethod::Write, 8), strict] {
+            assert_eq!(shown(write.next_pattern(&specs[1], u64::MAX, true)), (1, 4.0, 8.0, EndedBy::Time));
+            assert_eq!(shown(write.next_pattern(&specs[2], u64::MAX, true)), (8, 4.0, 4.0, EndedBy::Time));
+        }
     }
 
     #[test]
@@ -153,6 +158,8 @@ mod tests {
         assert_eq!(of(r1, AccessMethod::Write, 27, 17, false), (16, EndedBy::Guard));
         assert_eq!(of(r1, AccessMethod::Write, 27, 10, true), (10, EndedBy::Space));
         assert_eq!(of(r2_1, AccessMethod::Write, 27, 17, false), (17, EndedBy::Counts), "2.1 has no guard");
+        let mut strict = AccessOutlook { strict: true, ..course(r1, AccessMethod::Write, 8) };
+        assert_eq!(strict.next_pattern(&specs[27], 17, false).ended_by, EndedBy::Counts, "nor has --strict");
         assert_eq!(of(r1, AccessMethod::Write, 0, 1, true), (1, EndedBy::Counts), "a warm-up is one call");
     }
 }

@@ -8,6 +8,7 @@ use super::outlook::{AccessOutlook, Outlook};
 use super::patterns::{check_types, m_part_bytes, of_type, patterns};
 use super::segments::{check_reference, segment};
 use super::space::{plan_space, PartitionSpace};
+use super::strict_cost::StrictCost;
 use super::time_limit::fitting_time_seconds;
 use super::{memory, orders, partitions, schedule, PatternSpec, PlanError, Role, PATTERNS};
 use crate::b_eff_io::config::{ChunkOrder, Partitions, Release};
@@ -21,6 +22,9 @@ pub struct PreviewInput {
     pub ranks: u64,
     /// Definition.
     pub release: Release,
+    /// Without the bounds of overruns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// Requested partitions.
     pub partitions: Partitions,
     /// Scheduled time T.
@@ -139,6 +143,9 @@ pub struct Preview {
     /// T that would fit into the time limit, if the given one does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitting_time_seconds: Option<f64>,
+    /// What `--strict` can cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strict_cost: Option<StrictCost>,
     /// Bytes all files take at the end of the first writes, all partitions and backends.
     pub total_bytes: u64,
     /// Period of the data stream.
@@ -194,6 +201,7 @@ pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
         scheduled_seconds,
         orders_seconds,
         fitting_time_seconds,
+        strict_cost: input.strict.then(|| strict_cost(&partitions, input)),
         partitions,
         total_bytes,
         period_bytes,
@@ -212,6 +220,17 @@ fn checked_bytes(bytes: u128) -> Result<u64, PlanError> {
              ranks, a shorter time or a lower assumed rate"
         ))
     })
+}
+
+fn strict_cost(partitions: &[PartitionPreview], input: &PreviewInput) -> StrictCost {
+    let mut cost = StrictCost::default();
+    for partition in partitions {
+        let memory_bytes = partition.ranks as f64 * input.memory_per_rank_bytes as f64;
+        for p in partition.patterns.iter().filter(|p| p.role == Role::Timed) {
+            cost.add(p.pattern_type, (p.bytes, &p.outlook), memory_bytes, input.rate_bytes_per_second);
+        }
+    }
+    cost
 }
 
 fn check(input: &PreviewInput) -> Result<(), PlanError> {
@@ -280,6 +299,7 @@ impl PartitionPlanner<'_> {
     fn course(&self, access: AccessMethod) -> AccessOutlook {
         AccessOutlook {
             release: self.input.release,
+            strict: self.input.strict,
             full_rewrite: self.input.full_rewrite,
             partition_seconds: self.time_seconds,
             ranks: self.space.ranks,

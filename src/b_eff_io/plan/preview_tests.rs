@@ -9,6 +9,7 @@ fn input(ranks: u64) -> PreviewInput {
     PreviewInput {
         ranks,
         release: Release::R2_1,
+        strict: false,
         partitions: Partitions::SmallMediumAll,
         time_seconds: 5400.0,
         limit_seconds: None,

@@ -45,7 +45,7 @@ use self::partition_view::{PartitionIndex, PartitionView};
 use super::records::RunResult;
 use super::values::kinds::KINDS;
 use super::values::standout;
-use super::values::{derive, without_ladder, Derived, Validity};
+use super::values::{derive, without_ladder, Derived, Validity, TOO_SHORT};
 use crate::b_eff_io::config::Release;
 use crate::frame::records::{JournaledResult, Warning, WarningKind};
 use crate::frame::report::model::{ReportModel, ReportSection};
@@ -174,6 +174,7 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
         corruption: result.is_corrupt().then(|| head::corruption(result)),
         values: values::values(result, derived, most),
         notes: values::notes(result, derived, common.has_failed),
+        assessed_by: Some(format!("the definition of release {}", release.name())),
         assessments: values::criteria_by_backend(result, derived, release),
         alternative_assessments: values::other_release_criteria(result, derived),
         findings,
@@ -235,7 +236,7 @@ fn longer_run(derived: &Derived, release: Release) -> Option<(String, &'static s
     let is_short = |v: &Validity| {
         v.release == release
             && v.backend == MPI_IO
-            && v.criteria.iter().any(|c| !c.met && c.lack.starts_with("too short"))
+            && v.criteria.iter().any(|c| !c.met && c.lack.starts_with(TOO_SHORT))
     };
     let is_short = derived.validity.iter().any(is_short);
     is_short.then(|| (format!("the same with --time {minutes}m"), "for a valid value"))

@@ -12,7 +12,7 @@ use crate::frame::report::text::{count, join_settings, list};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 38] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 40] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -20,6 +20,7 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 38] = [
     ("shared_pointer", definition("shared file pointer")),
     ("segment_multiple_bytes", definition("segments in multiples of")),
     ("termination", definition("end of the loops")),
+    ("strict", definition("strict loops")),
     ("rounds", definition("rounds")),
     ("cache", definition("page cache")),
     ("buffers", definition("transfer buffer")),
@@ -107,6 +108,7 @@ pub(super) fn non_default(config: &Config) -> Option<String> {
         }),
         option(config.latency, "--latency"),
         option(!config.shared_pointer, "--set shared-pointer=off"),
+        option(config.strict, "--strict"),
         option(config.termination == Termination::PerCall, "--termination per-call"),
         option(config.unique_open, "--set unique-open=on"),
         (!config.hints.is_empty()).then(|| count(config.hints.len() as u64, "hint rule")),

@@ -4,6 +4,7 @@ use crate::b_eff_io::config::Partitions;
 use crate::b_eff_io::plan::cache_yardstick::CacheForecast;
 use crate::b_eff_io::plan::outlook::{EndedBy, Outlook};
 use crate::b_eff_io::plan::preview::{FilePreview, PartitionPreview, PatternPreview, Preview, PreviewInput};
+use crate::b_eff_io::plan::strict_cost::StrictCost;
 use crate::b_eff_io::plan::Role;
 use crate::frame::records::AccessMethod;
 use crate::frame::units::{format_seconds, format_size};
@@ -85,6 +86,9 @@ fn head(page: &mut TextPage, preview: &Preview) {
         let seconds = format_seconds(preview.orders_seconds);
         page.field("other orders", &format!("{}: {seconds} more for one backend", orders.join(", ")));
     }
+    if let Some(cost) = &preview.strict_cost {
+        page.field("strict", &strict_cost(cost, input));
+    }
     if let Some(seconds) = input.limit_seconds {
         let fits = match preview.fitting_time_seconds {
             None => "the run fits".to_owned(),
@@ -122,6 +126,30 @@ fn head(page: &mut TextPage, preview: &Preview) {
             input.rate_bytes_per_second / 1e6
         ),
     );
+}
+
+/// What nothing bounds with `--strict`, and the bounds that can be computed.
+fn strict_cost(cost: &StrictCost, input: &PreviewInput) -> String {
+    let counted = if cost.counted_bytes == 0 {
+        String::new()
+    } else {
+        format!(
+            " First writes of types 3 and 4 make the calls that follow from types 0 to 2, however long they take: {} at the assumed rate, \
+             {} ({} scheduled), and N times that if types 3 and 4 are N times slower than types 0 to 2; without --strict at most {}.",
+            format_size(cost.counted_bytes),
+            format_seconds(cost.counted_seconds),
+            format_seconds(cost.counted_scheduled_seconds),
+            format_seconds(cost.guarded_seconds)
+        )
+    };
+    format!(
+        "the loops of the definition, whose overruns are neither cut nor made up for.{counted} Each of the {} timed first writes and rewrites ends \
+         with a sync that no time is kept for: together at most {}, if each of them leaves the memory of its ranks ({} of each) in the page cache. One call that \
+         exceeds the time of its pattern is listed below. --time-limit ends the run in any case.",
+        cost.syncs,
+        format_seconds(cost.sync_seconds),
+        format_size(input.memory_per_rank_bytes)
+    )
 }
 
 /// Mapped memory that a rank does not own.
@@ -282,6 +310,7 @@ mod tests {
         PreviewInput {
             ranks,
             release: Release::R2_1,
+            strict: false,
             partitions: Partitions::SmallMediumAll,
             time_seconds: 5400.0,
             limit_seconds: None,
@@ -382,6 +411,30 @@ mod tests {
         assert!(as_2_1.contains("does NOT fit") && !as_2_1.contains("guard: "), "{as_2_1}");
         let full = plan(2e9, |input| PreviewInput { limit_bytes: Some(1 << 30), ..input });
         assert!(full.contains("write does NOT fit the space: ") && full.contains("; space: "), "{full}");
+    }
+
+    /// Types 3 and 4 have 10 of 64 units of the first writes each.
+    #[test]
+    fn a_strict_plan_says_what_it_can_cost() {
+        let with = |strict| plan(2e9, |input| PreviewInput { strict, ..input });
+        assert!(!with(false).contains("strict"));
+        let strict = preview(&PreviewInput {
+            release: Release::R1,
+            strict: true,
+            partitions: Partitions::List(vec![1, 2]),
+            full_rewrite: true,
+            time_seconds: 60.0,
+            ..input(2, None)
+        });
+        let cost = strict.unwrap().strict_cost.unwrap();
+        // 60 s / 3 * 20 / 64 for each partition, twice that by the guard.
+        assert_eq!((cost.counted_scheduled_seconds, cost.guarded_seconds), (12.5, 25.0));
+        assert!((cost.counted_bytes as f64 / cost.counted_seconds / 2e9 - 1.0).abs() < 1e-9, "{cost:?}");
+        // 36 timed patterns, written and rewritten, on 1 and 2 ranks of 4 GiB.
+        let sync_seconds = 72.0 * 3.0 * (4_u64 << 30) as f64 / 2e9;
+        assert!(cost.syncs == 144 && (cost.sync_seconds / sync_seconds - 1.0).abs() < 1e-12, "{cost:?}");
+        let text = with(true);
+        assert!(text.contains("--time-limit ends the run in any case") && text.contains(" 12.5 s"), "{text}");
     }
 
     #[test]

@@ -156,7 +156,9 @@ fn missing_criteria_are_described() {
     let mut result = fixtures::ladder();
     result.partitions[0].time_seconds = 15.0;
     let text = render(&result, saved(), 80);
-    assert!(text.contains("too short: 15 s, 15 min needed"), "{text}");
+    assert!(text.contains("too short for a comparable value; the individual figures stand"), "{text}");
+    let full = full_text(&result, DetailLevel::Full).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(full.contains("stand (T is 15 s, 15 min needed)"), "{full}");
     assert!(text.contains("--time 15m") && !text.contains(">="), "{text}");
 }
 

@@ -87,7 +87,7 @@ fn backend_value(result: &RunResult, derived: &Derived, backend: &str) -> Headli
     };
     let own = judgement(derived, backend, release);
     let (tone, verdict) = common::verdict(own.is_some_and(|v| v.valid), result);
-    let lacks = own.map_or_else(|| "NOT VALID".to_owned(), |v| validity_text(&v.criteria));
+    let lacks = own.map_or_else(|| "NOT VALID".to_owned(), |v| validity_text(&v.criteria, v.caveats.len()));
     let warm = if result.config.buffers == BufferPolicy::Reused { ", reused buffers" } else { "" };
     let averages = ranks.and_then(|ranks| partition_value(derived, backend, ranks));
     let numbers = AccessMethod::ALL.iter().filter_map(|access| {
@@ -148,6 +148,7 @@ pub(super) fn criteria_by_backend(result: &RunResult, derived: &Derived, release
         judgement(derived, backend, release).map(|v| ValidityAssessment {
             name: backend.clone(),
             criteria: v.criteria.clone(),
+            caveats: v.caveats.clone(),
             is_main,
         })
     };
@@ -183,12 +184,12 @@ fn systems(result: &RunResult, derived: &Derived) -> Table {
         for release in RELEASES {
             let found = value(&system.values, release);
             let ranks = best_ranks(system, release).filter(|_| found.is_some());
-            let valid =
-                judgement(derived, &system.backend, release).map(|v| if v.valid { "VALID" } else { "NOT VALID" });
+            let judged = judgement(derived, &system.backend, release).filter(|_| found.is_some());
             let words = [
-                found.is_none().then_some("incomplete"),
-                valid.filter(|_| found.is_some()),
-                (release == result.config.release).then_some("definition of this run"),
+                found.is_none().then(|| "incomplete".to_owned()),
+                judged.map(|v| if v.valid { "VALID" } else { "NOT VALID" }.to_owned()),
+                judged.filter(|v| !v.caveats.is_empty()).map(|v| count(v.caveats.len() as u64, "caveat")),
+                (release == result.config.release).then(|| "definition of this run".to_owned()),
             ];
             table.row([
                 system.backend.clone(),

@@ -38,6 +38,8 @@ pub mod run_limit;
 mod run_tests;
 pub mod sample_blocks;
 pub mod state;
+#[cfg(test)]
+mod strict_tests;
 pub mod submissions;
 pub mod sync_calibration;
 pub mod timed_loop;

@@ -4,7 +4,7 @@ use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::orders::OrderUnit;
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::repetitions::share_of;
-use crate::b_eff_io::plan::schedule::{budget_seconds, pattern_seconds, repeats_counts, time_limit, TimeLimit};
+use crate::b_eff_io::plan::schedule::{bounds_overruns, budget_seconds, pattern_seconds, time_limit, TimeLimit};
 use crate::b_eff_io::run::batching::{CallsEnd, LoopLimits};
 use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext, TypeRepetition};
 use crate::b_eff_io::run::files::{RankOrders, WrittenPattern};
@@ -77,7 +77,7 @@ pub(super) fn plan_pattern(
         max_calls,
         calls_end,
         scheduled_seconds,
-        budget_seconds: budget_seconds(config.release, scheduled_seconds, debt),
+        budget_seconds: budget_seconds(bounds_overruns(config.release, config.strict), scheduled_seconds, debt),
         guard_seconds,
         orders,
     }
@@ -138,7 +138,6 @@ pub(super) fn loop_limits(
     p: &PatternPlan,
 ) -> LoopLimits {
     let config = run.config;
-    let as_2_1 = repeats_counts(config.release);
     if let Some(seconds) = p.guard_seconds {
         return LoopLimits {
             max_calls: p.max_calls,
@@ -153,11 +152,13 @@ pub(super) fn loop_limits(
             termination: config.termination,
         };
     }
+    let rules = (config.release, config.strict);
     let time = if p.orders.is_some() {
         Some(TimeLimit { seconds: p.scheduled_seconds, is_guard: false })
     } else {
-        time_limit(config.release, place.access, &p.written.spec, p.scheduled_seconds, p.budget_seconds)
+        time_limit(rules, place.access, &p.written.spec, p.scheduled_seconds, p.budget_seconds)
     };
+    let keeps_sync_time = place.access != AccessMethod::Read && bounds_overruns(config.release, config.strict);
     LoopLimits {
         max_calls: p.max_calls,
         calls_end: p.calls_end,
@@ -165,7 +166,7 @@ pub(super) fn loop_limits(
         pattern_seconds: time.map(|limit| limit.seconds),
         rounds: 1,
         time_is_guard: time.is_some_and(|limit| limit.is_guard),
-        sync: (place.access != AccessMethod::Read && !as_2_1).then_some(run.backends[open.backend].sync),
+        sync: keeps_sync_time.then_some(run.backends[open.backend].sync),
         expected_call_seconds: expected_call_seconds(run, place, open, p),
         call_bytes_all_ranks: p.call_bytes() * place.partition.ranks,
         termination: config.termination,

@@ -120,6 +120,7 @@ fn file(pattern_type: PatternType, ranks: u64, access: AccessMethod) -> TypeReco
 pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Config {
     Config {
         release,
+        strict: false,
         time_seconds: if release == Release::R2_1 { 3.0 } else { 1.0 } * PARTITION_SECONDS,
         backends: vec!["mpiio".into()],
         path: "scratch".into(),

@@ -39,6 +39,7 @@ pub use orders::{in_order, OrderValue};
 pub use pattern::{few_calls, known_digits, rate, PatternValue};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
 pub use time_parts::{TimePart, TimeShares};
+pub use validity::TOO_SHORT;
 
 use std::panic::resume_unwind;
 use std::thread;

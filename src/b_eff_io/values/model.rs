@@ -120,15 +120,18 @@ pub struct AccessTime {
     pub unused_seconds: f64,
 }
 
-/// Whether a value is comparable with that of another system.
+/// Whether a value is comparable with that of another system by the definition, and caveats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Validity {
     /// Backend name.
     pub backend: String,
     /// Definition.
     pub release: Release,
-    /// All criteria met.
+    /// Valid by the definition: all its criteria are met.
     pub valid: bool,
-    /// The criteria.
+    /// The criteria of the definition.
     pub criteria: Vec<Criterion>,
+    /// Deviations from rules of this program that the definition does not have; they do not affect `valid`.
+    #[serde(default)]
+    pub caveats: Vec<String>,
 }

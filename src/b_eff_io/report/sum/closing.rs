@@ -64,6 +64,10 @@ fn release_2_1_validity<'a>(of: SummaryContext<'a>) -> Option<&'a Validity> {
     of.derived.validity.iter().find(|v| v.backend == of.backend && v.release == Release::R2_1)
 }
 
+fn result_validity<'a>(of: SummaryContext<'a>) -> impl Iterator<Item = &'a Validity> {
+    of.derived.validity.iter().filter(move |v| v.backend == of.backend)
+}
+
 fn is_valid(of: SummaryContext<'_>) -> bool {
     release_2_1_validity(of).is_some_and(|v| v.valid)
 }
@@ -88,9 +92,18 @@ pub(super) fn validity(page: &mut TextPage, of: SummaryContext<'_>) {
     criterion(page, 2, "shared file pointers must be used for pattern type 1", shared);
     criterion(page, 3, &format!("error count ({errors}) == 0"), errors == 0);
     if let Some(validity) = release_2_1_validity(of) {
-        remark(page, "Criteria beyond the three of release 2.1:");
+        remark(page, "Criteria of the definition of release 2.1, beyond the three that it prints:");
         for c in &validity.criteria {
             remark(page, format!("  {} -- {}", c.text, reached(c.met)));
+        }
+    }
+    for judged in result_validity(of) {
+        let unmet: Vec<&str> = judged.criteria.iter().filter(|c| !c.met).map(|c| c.lack()).collect();
+        let why = if judged.valid { String::new() } else { format!(": {}", unmet.join("; ")) };
+        let word = if judged.valid { "valid" } else { "not valid" };
+        remark(page, format!("By the definition of release {}: {word}{why}", judged.release.name()));
+        for caveat in &judged.caveats {
+            remark(page, format!("  caveat, not a criterion of the definition: {caveat}"));
         }
     }
     if result.ending.outcome != RunOutcome::Complete {
