@@ -181,6 +181,9 @@ pub struct RunArgs {
     /// full, all reads and every byte of every file, before and after each access
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "sample", help_heading = HEADING_CHECKS)]
     pub verify: Verify,
+    /// Rmax of LINPACK on this system in Gflop/s, for the balance factor
+    #[arg(long, value_name = "GFLOPS", value_parser = options::parse_positive, help_heading = HEADING_MEASUREMENT)]
+    pub rmax: Option<f64>,
     /// Seed of the data; two runs with the same seed write the same bytes
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = HEADING_CHECKS)]
     pub seed: u64,

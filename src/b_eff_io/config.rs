@@ -348,6 +348,9 @@ pub struct Config {
     pub unique_open: bool,
     /// Hint rules in file order; later ones win.
     pub hints: Vec<HintRule>,
+    /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor; None if not specified.
+    #[serde(default)]
+    pub rmax_gflops: Option<f64>,
     /// Seed of the data.
     pub seed: u64,
     /// Fault injection, for tests of the verification; None: off.

@@ -142,6 +142,7 @@ fn build(
         bind: run.ranks.policy(BindPolicy::Auto),
         unique_open: set.unique_open,
         hints: hint_rules(run)?,
+        rmax_gflops: run.rmax,
         seed: run.seed,
         inject,
         inject_at,

@@ -109,6 +109,7 @@ fn defaults() {
         latency: false,
         hints: None,
         verify: Verify::Sample,
+        rmax: None,
         seed: DEFAULT_SEED,
         faults: FaultInjectionArgs { inject: None, inject_at: None },
         continued: None,

@@ -8,7 +8,7 @@ use std::thread;
 
 use anyhow::anyhow;
 
-use super::results::open;
+use super::results::open_with;
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::html::{self, records, PageRun};
@@ -39,13 +39,13 @@ impl PageOutputs<'_> {
 ///
 /// # Errors
 /// A file that cannot be read or is not a result; an output that exists; write errors.
-pub(super) fn write(files: &[PathBuf], wanted: PageOutputs<'_>) -> anyhow::Result<Exit> {
+pub(super) fn write(files: &[PathBuf], rmax: Option<f64>, wanted: PageOutputs<'_>) -> anyhow::Result<Exit> {
     // Before the work: an output that exists.
     let to_file = wanted.page.filter(|path| *path != Path::new(STDOUT));
     if let Some(path) = to_file.filter(|path| path.symlink_metadata().is_ok()) {
         return Err(exists_error(path).into());
     }
-    let (sources, common) = load_sources(files)?;
+    let (sources, common) = load_sources(files, rmax)?;
     let named =
         if wanted.svg.is_some() || wanted.gnuplot.is_some() { name_pictures(&sources, &common) } else { Vec::new() };
     let mut texts = Vec::new();
@@ -107,12 +107,12 @@ fn render_pictures(
 }
 
 /// Reads the runs, and derives what is shown of all of them together.
-fn load_sources(files: &[PathBuf]) -> anyhow::Result<(Vec<PageRun>, Vec<ReportSection>)> {
+fn load_sources(files: &[PathBuf], rmax: Option<f64>) -> anyhow::Result<(Vec<PageRun>, Vec<ReportSection>)> {
     let mut sources = Vec::new();
     let mut points: Vec<MeasuredPoint> = Vec::new();
     let mut left = records::MAX_BYTES;
     for path in files {
-        let (_, report) = open(path)?;
+        let (_, report) = open_with(path, rmax)?;
         let (model, records) = thread::scope(|scope| {
             // Both take long with many records.
             let records = scope.spawn(|| report.records(left));

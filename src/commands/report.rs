@@ -7,13 +7,13 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::Args;
 
 use super::html_page;
-use super::results::{check_names, open};
+use super::results::{check_names, open, open_with};
 use crate::benchmarks::formats;
 use crate::frame::benchmark::{keep_arguments, parse_options, BenchmarkModule, Command};
 use crate::frame::command::publish;
 use crate::frame::command::stdout::publish_sheet;
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::options::common_help;
+use crate::frame::options::{common_help, parse_positive};
 use crate::frame::report::html;
 use crate::frame::report::picture::PictureLabels;
 use crate::frame::report::system_list::{self, ListedValue};
@@ -77,6 +77,10 @@ pub struct ReportArgs {
     /// View to print
     #[arg(long, value_name = "FORMAT", default_value = TABLE, value_parser = format_parser())]
     pub format: String,
+    /// Rmax of LINPACK on this system in Gflop/s, for the balance factors b_eff_io / Rmax and b_eff / Rmax of results of `io` and `comm`;
+    /// replaces the one of the run
+    #[arg(long, value_name = "GFLOPS", value_parser = parse_positive)]
+    pub rmax: Option<f64>,
     /// Write an HTML page to this new file instead ('-': stdout): pictures, tables and records of all FILEs, no script, no network
     #[arg(long, value_name = "OUT", conflicts_with_all = ["full", "details", "format"])]
     pub html: Option<PathBuf>,
@@ -123,7 +127,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         gnuplot: args.gnuplot.as_deref(),
     };
     if wanted.is_requested() {
-        return html_page::write(&args.files, wanted);
+        return html_page::write(&args.files, args.rmax, wanted);
     }
     if args.format == SVG {
         publish(picture(&args.files)?.as_bytes())?;
@@ -134,7 +138,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
     for path in &args.files {
-        let (benchmark, report) = open(path)?;
+        let (benchmark, report) = open_with(path, args.rmax)?;
         let is_read = if args.format == TABLE {
             let level = DetailLevel::of(args.full, args.details);
             publish_sheet(|place| report.sheet(level, place), SaveStatus::LoadedFrom(path.clone()))?
@@ -191,7 +195,7 @@ fn system(args: &ReportArgs) -> anyhow::Result<Exit> {
 fn join_results(args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
     let (mut all, mut first): (Vec<u8>, Option<(&Path, Vec<u8>)>) = (Vec::new(), None);
     for path in &args.files {
-        let (benchmark, report) = open(path)?;
+        let (benchmark, report) = open_with(path, args.rmax)?;
         let bytes = render_format(report.as_ref(), benchmark, args, path)?;
         if args.format == JSON {
             all.extend_from_slice(if all.is_empty() { b"[\n" } else { b",\n" });
@@ -283,6 +287,7 @@ mod tests {
             details: false,
             system: false,
             format: format.to_owned(),
+            rmax: None,
             html: None,
             svg: None,
             gnuplot: None,

@@ -103,6 +103,26 @@ pub(super) fn open(path: &Path) -> anyhow::Result<(&'static BenchmarkModule, Box
     })
 }
 
+/// Opens a result and sets the Rmax of LINPACK, if it is given.
+pub(super) fn open_with(
+    path: &Path,
+    rmax_gflops: Option<f64>,
+) -> anyhow::Result<(&'static BenchmarkModule, Box<dyn LoadedReport>)> {
+    let (benchmark, mut report) = open(path)?;
+    if rmax_gflops.is_some_and(|gflops| !report.set_rmax(gflops)) {
+        return Err(UsageError::new(
+            format!(
+                "{} is a result of {}: --rmax has no effect, it has no balance factor",
+                path.display(),
+                benchmark.title
+            ),
+            "Name results of io and comm only, or omit --rmax.",
+        )
+        .into());
+    }
+    Ok((benchmark, report))
+}
+
 /// Error for an empty file: a run writes its files at its end, but the journal continuously.
 fn empty_file_error(path: &Path) -> UsageError {
     let journal = journal_path(path);

@@ -56,6 +56,11 @@ impl Views for CommResult {
         curves::over_ranks(self, derived)
     }
 
+    fn set_rmax(&mut self, gflops: f64) -> bool {
+        self.config.rmax_gflops = Some(gflops);
+        true
+    }
+
     fn comparable(&self, derived: &CommDerived) -> ComparableRun {
         comparable::comparable(self, derived)
     }

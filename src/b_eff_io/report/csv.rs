@@ -13,6 +13,7 @@ use crate::frame::report::csv::{csv_table, Column, CsvCell, RunColumns};
 use crate::frame::report::marks::letters;
 
 use super::cells::pattern_marks;
+use super::coffee_cup;
 use super::layout;
 use super::layout::RecordSelector;
 use super::values::value;
@@ -29,6 +30,8 @@ struct PatternCsvRow<'a> {
     yardstick: Option<&'a CacheYardstick>,
     /// Of a measurement in another order, which has no other values.
     order: Option<&'a OrderValue>,
+    /// Time to transfer all memory of the partition with its access method.
+    all_memory_seconds: Option<f64>,
 }
 
 impl PatternCsvRow<'_> {
@@ -136,7 +139,7 @@ fn evidence_columns<'r>() -> [Column<PatternCsvRow<'r>>; 23] {
 }
 
 /// Interference; repetitions; the values that contain the pattern.
-fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 33] {
+fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 34] {
     [
         ("machine_cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
         ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
@@ -171,6 +174,7 @@ fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 33] {
         ("access_cached_bytes", |r| r.yardstick.map(|y| y.cached_bytes).into()),
         ("twenty_times_cache", |r| r.yardstick.map_or(CsvCell::Empty, |y| CsvCell::word(y.verdict))),
         ("order", |r| r.order.map_or("", |value| value.order.name()).into()),
+        ("all_memory_seconds", |r| r.all_memory_seconds.into()),
     ]
 }
 
@@ -227,6 +231,7 @@ pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, 
         release_value: release_value(result, derived, record),
         yardstick: yardstick(derived, record),
         order: None,
+        all_memory_seconds: coffee_cup::seconds(derived, &record.backend, record.ranks, record.access),
     };
     let ordered_row = |(ordered, value): (&'r PatternRecord, &'r OrderValue)| PatternCsvRow {
         result,
@@ -237,6 +242,7 @@ pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, 
         type_value: (None, None),
         release_value: (None, None),
         yardstick: None,
+        all_memory_seconds: None,
         order: Some(value),
     };
     let ordered = result.ordered.iter().map(|o| &o.measurement).zip(&derived.orders).map(ordered_row);

@@ -4,6 +4,7 @@
 mod bandwidth;
 mod cache_yardstick;
 pub(crate) mod cells;
+mod coffee_cup;
 mod comparable;
 mod costs;
 pub mod csv;
@@ -91,6 +92,11 @@ impl Views for RunResult {
 
     fn csv(&self, derived: &Derived) -> Result<Vec<u8>, ::csv::Error> {
         csv::rows(self, derived)
+    }
+
+    fn set_rmax(&mut self, gflops: f64) -> bool {
+        self.config.rmax_gflops = Some(gflops);
+        true
     }
 
     fn comparable(&self, derived: &Derived) -> ComparableRun {

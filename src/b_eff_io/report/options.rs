@@ -12,7 +12,7 @@ use crate::frame::report::text::{count, join_settings, list};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 40] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 41] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -57,6 +57,8 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 40] = [
     // Covered by the CPUs of the ranks.
     ("bind", ConfigFieldRole::Ignored),
     ("seed", ConfigFieldRole::Ignored),
+    // Not a part of the measurement.
+    ("rmax_gflops", ConfigFieldRole::Ignored),
     // What it omits is in the result.
     ("time_limit", ConfigFieldRole::Ignored),
 ];

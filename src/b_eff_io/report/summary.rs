@@ -18,6 +18,7 @@ use crate::frame::words::rate;
 use crate::frame::words::{or_hyphen, NO_VALUE};
 
 use super::cells::{narrow_cell, narrow_rate, type_cell};
+use super::coffee_cup;
 use super::layout::{access_index, chunk_label, classic_pattern, partition_value, RecordSelector, ROWS, ROW_BYTES};
 use super::partition_view::PartitionView;
 
@@ -37,7 +38,8 @@ pub(super) fn blocks(shown: &PartitionView, partitions: usize) -> Vec<ReportBloc
     let said = ReportBlock::Notes(TYPE_LEGEND.map(str::to_owned).into());
     let by_chunk = by_chunk(shown).map(ReportBlock::Table);
     let by_order = by_order(shown);
-    [ReportBlock::Table(by_type(shown, partitions)), said].into_iter().chain(by_chunk).chain(by_order).collect()
+    let coffee_cup = coffee_cup::screen_block(&shown.derived, shown.ranks);
+    [ReportBlock::Table(by_type(shown, partitions)), said].into_iter().chain(by_chunk).chain(by_order).chain(coffee_cup).collect()
 }
 
 /// Names of a row; without the backend if there is only one.

@@ -16,6 +16,7 @@ use crate::frame::values::{MPI_IO, NULL_BACKEND};
 use crate::frame::words::rate;
 use crate::frame::words::NO_VALUE;
 
+use super::coffee_cup;
 use super::layout::{access_index, partition_value, storage_backends, RELEASE_2_1_CAVEAT};
 
 pub(super) const RELEASES: [Release; 3] = [Release::R0_5, Release::R1, Release::R2_1];
@@ -168,8 +169,13 @@ pub(super) fn section(result: &RunResult, derived: &Derived) -> ReportSection {
     let blocks = if has_values {
         let partitions =
             ReportBlock::Folded("Every partition, MB/s".into(), vec![ReportBlock::Table(partitions(derived))]);
-        let tables =
-            [Some(ReportBlock::Table(systems(result, derived))), Some(partitions), intervals(result, derived), of_2_1];
+        let tables = [
+            Some(ReportBlock::Table(systems(result, derived))),
+            coffee_cup::table(derived),
+            Some(partitions),
+            intervals(result, derived),
+            of_2_1,
+        ];
         tables.into_iter().flatten().collect()
     } else {
         vec![ReportBlock::List(vec!["nothing was measured".into()])]

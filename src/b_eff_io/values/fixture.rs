@@ -156,6 +156,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         unique_open: false,
         hints: Vec::new(),
         bind: BindPolicy::Auto,
+        rmax_gflops: None,
         seed: 1,
         inject: None,
         inject_at: None,

@@ -6,6 +6,7 @@
 mod account;
 pub mod averages;
 mod cache_yardstick;
+mod coffee_cup;
 mod deducted_time;
 #[cfg(test)]
 pub(super) mod fixture;
@@ -29,6 +30,7 @@ mod warning;
 
 pub use averages::{access_average, release_0_5_contribution, release_1, release_2_1};
 pub use cache_yardstick::{CacheBasis, CacheVerdict, CacheYardstick};
+pub use coffee_cup::{CoffeeCup, COFFEE_CUP_SECONDS};
 pub use deducted_time::{deducted_seconds, short_of_time};
 #[cfg(test)]
 pub(super) use fixture::run_of_release;
@@ -71,6 +73,9 @@ pub struct Derived {
     pub partitions: Vec<PartitionValue>,
     /// By backend.
     pub systems: Vec<SystemValue>,
+    /// Coffee-cup rule and balance factor, by backend, partition.
+    #[serde(default)]
+    pub coffee_cups: Vec<CoffeeCup>,
     /// By backend, partition, access.
     pub times: Vec<AccessTime>,
     /// Account of the wall-clock time; None if not recorded.
@@ -131,9 +136,11 @@ fn of_partitions(result: &RunResult, (patterns, reads): (Vec<PatternValue>, Vec<
     let partitions = totals::partitions(result, &index, &types);
     let times = times::times(result, &index);
     let intervals = intervals::intervals(result, &types, &partitions);
+    let systems = totals::systems(result, &partitions);
     Derived {
-        systems: totals::systems(result, &partitions),
         cache_yardsticks: cache_yardstick::yardsticks(result, &index),
+        coffee_cups: coffee_cup::coffee_cups(result, &partitions, &systems),
+        systems,
         validity: validity::validity(result, &types, &partitions),
         warnings: warning::all_warnings(result, &partitions, &times, &intervals),
         patterns,

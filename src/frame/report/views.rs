@@ -71,6 +71,11 @@ pub trait Views: JournaledResult + Serialize + DeserializeOwned + JsonSchema + S
     /// Data for a comparison with other results.
     fn comparable(&self, derived: &Self::Derived) -> ComparableRun;
 
+    /// Sets the Rmax of LINPACK for the balance factor; false if its values have none.
+    fn set_rmax(&mut self, _gflops: f64) -> bool {
+        false
+    }
+
     /// Points for the picture of several results; empty if there is none.
     fn points(&self, _derived: &Self::Derived) -> Vec<MeasuredPoint> {
         Vec::new()
@@ -167,6 +172,11 @@ pub trait LoadedReport: std::fmt::Debug + Send + Sync {
         render::sheet(&self.model(level), level, place)
     }
 
+    /// Sets the Rmax of LINPACK for the balance factor; false if its values have none.
+    fn set_rmax(&mut self, _gflops: f64) -> bool {
+        false
+    }
+
     /// Output of `report --format` for this word; None if its benchmark has no such format.
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>>;
 
@@ -222,6 +232,11 @@ impl<R: Views + std::fmt::Debug> LoadedReport for ResultReport<R>
 where
     R::Derived: std::fmt::Debug,
 {
+    fn set_rmax(&mut self, gflops: f64) -> bool {
+        (self.derived, self.derived_for_page) = (OnceLock::new(), OnceLock::new());
+        self.result.set_rmax(gflops)
+    }
+
     fn model(&self, level: DetailLevel) -> ReportModel {
         self.result.model(if level == DetailLevel::Page { self.for_page() } else { self.derived() }, level)
     }

@@ -4,6 +4,7 @@ use crate::b_eff_io::config::Release;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::PartitionRecord;
 use crate::b_eff_io::report::cache_yardstick;
+use crate::b_eff_io::report::coffee_cup;
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::RecordSelector;
 use crate::b_eff_io::values::Validity;
@@ -40,6 +41,10 @@ pub(super) fn values(page: &mut TextPage, of: SummaryContext<'_>, partition: &Pa
     }
     for (access, text) in cache_yardstick::lines(of.derived, of.backend, ranks) {
         remark(page, format!("20 x the cache of the file system, {}: {text}.", access.name()));
+    }
+    let cup = of.derived.coffee_cups.iter().find(|cup| cup.backend == of.backend && cup.ranks == ranks);
+    if let Some(sentence) = cup.and_then(coffee_cup::sentence) {
+        remark(page, format!("Coffee-cup rule: {sentence}"));
     }
     page.blank();
     page.line(format!(
