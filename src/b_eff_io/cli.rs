@@ -167,7 +167,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = HEADING_CHECKS)]
     pub rounds: Option<u32>,
     /// Use of the time of T that remains after the first measurement. auto: types are repeated, so that each pattern, type and b_eff_io has
-    /// a 95 % confidence interval. rounds: patterns with fewer than three rounds (few long calls) are repeated twice, so that the ratio of two backends has a confidence interval for each type. off: the run ends. Values are always those of the first measurement [default: with T of 10 s or
+    /// a 95 % confidence interval; if less than a quarter of T remains, for a quarter of T in any case. rounds: patterns with fewer than three rounds (few long calls) are repeated twice, so that the ratio of two backends has a confidence interval for each type. off: the run ends. Values are always those of the first measurement [default: with T of 10 s or
     /// more auto with one backend, rounds with several; else off]
     #[arg(long, value_enum, value_name = "HOW", help_heading = HEADING_CHECKS)]
     pub repeat: Option<RepeatPolicy>,

@@ -32,6 +32,9 @@ const SEED: u64 = 0x0062_6566_665f_696f;
 /// Relative difference of equal rates by the rounding of sums.
 const ROUNDING_TOLERANCE: f64 = 1e-9;
 
+/// Largest ratio of the ends of an interval that is shown as one: a wider one gives no more than an order of magnitude.
+pub const MAX_SHOWN_FACTOR: f64 = 2.0;
+
 /// A 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
@@ -39,6 +42,14 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+}
+
+impl Interval {
+    /// True if its ends differ by at most a factor of [`MAX_SHOWN_FACTOR`].
+    #[must_use]
+    pub fn is_resolved(&self) -> bool {
+        self.high <= MAX_SHOWN_FACTOR * self.low
+    }
 }
 
 /// The rate of one backend divided by that of another.

@@ -81,7 +81,7 @@ fn the_time_left_measures_again_with_other_drivers() {
 
 /// Repeats of all access methods within T, each with the calls of the first pass, with evidence and right data; intervals in all views.
 fn measures_again(runs: &[(&str, u64)]) {
-    let all_seconds = 20.0;
+    let all_seconds = 20.0_f64;
     let time = format!("{all_seconds}s");
     for &(backend, ranks) in runs {
         let scratch = Scratch::new();
@@ -90,10 +90,12 @@ fn measures_again(runs: &[(&str, u64)]) {
         run.expect(0);
         let result = document(&scratch);
         let real = result["ending"]["real_seconds"].as_f64().unwrap();
-        assert!(real < all_seconds + 0.5, "{backend}: {real} s of {time}");
-        only_what_fits_is_begun(&result, all_seconds);
         let repetitions = items(&result["repetitions"]);
         assert!(!repetitions.is_empty(), "{backend}: {run}");
+        // A quarter of T in any case.
+        let end = all_seconds.max(repetitions[0]["measurement"]["at_seconds"].as_f64().unwrap() + 0.25 * all_seconds);
+        assert!(real < end + 0.5, "{backend}: {real} s of {time}");
+        only_what_fits_is_begun(&result, end);
         // Two repeats of all take 2.3 times the first pass at most.
         let has_time = repetitions[0]["measurement"]["at_seconds"].as_f64().unwrap() < all_seconds / 3.3;
         for repetition in repetitions {
@@ -123,7 +125,9 @@ fn measures_again(runs: &[(&str, u64)]) {
         let known = &items(&intervals["values"])[0];
         assert!(known["low"].as_f64() <= value.as_f64() && value.as_f64() <= known["high"].as_f64(), "{known} {value}");
         assert_eq!(items(&intervals["types"]).len(), 15, "{backend}");
-        assert!(run.stdout.contains("[low, high]: 95 % interval") && run.stdout.contains("MB/s ["), "{run}");
+        let is_shown = run.stdout.contains("[low, high]: 95 % interval") && run.stdout.contains("MB/s [");
+        let is_narrow = known["resolving_time_seconds"].is_null();
+        assert!(is_shown == is_narrow && run.stdout.contains("no interval: with T = ") != is_narrow, "{run}");
         let mut csv = csv::Reader::from_path(scratch.join("out.csv")).unwrap();
         let header = csv.headers().unwrap().clone();
         let lines: Vec<_> = csv.records().map(Result::unwrap).collect();
@@ -144,8 +148,9 @@ fn measures_again(runs: &[(&str, u64)]) {
         }
         let path = scratch.join("out.json");
         let details = Launch::alone().args(["report", "--details"]).arg(&path).run();
-        let known = "95 % intervals, MB/s 0 [";
-        assert!(details.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(known), "{details}");
+        let words = details.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let known = ["95 % intervals, MB/s 0 [", "known to no factor of two 0"];
+        assert!(known.iter().any(|known| words.contains(known)), "{details}");
         assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::c_int;
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::requests::{poll, put_request};
@@ -171,7 +172,7 @@ fn await_collective((key, members): &((u64, u64), usize), what: &str) -> Vec<Vec
     let found: Arc<std::sync::Mutex<Vec<Vec<u8>>>> = Arc::default();
     let into = Arc::clone(&found);
     let keep = move |all| *into.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = all;
-    let pending = OutstandingOperation::Collective(*key, *members, Arc::new(keep));
+    let pending = OutstandingOperation::Collective(*key, *members, Rc::new(keep));
     wait_until(what, || poll(&pending));
     let all = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     all
@@ -186,7 +187,7 @@ fn post_collective(
     request: Word,
     complete: impl Fn(Vec<Vec<u8>>) + 'static,
 ) -> c_int {
-    match begin_collective(name, arguments, comm, mine, Arc::new(complete)) {
+    match begin_collective(name, arguments, comm, mine, Rc::new(complete)) {
         Ok(pending) => put_request(request, pending),
         Err(code) => code,
     }
@@ -198,7 +199,7 @@ fn begin_collective(
     arguments: &str,
     comm: Word,
     mine: Vec<u8>,
-    complete: Arc<dyn Fn(Vec<Vec<u8>>)>,
+    complete: Rc<dyn Fn(Vec<Vec<u8>>)>,
 ) -> Result<OutstandingOperation, c_int> {
     let on = with(|rank| rank.comm(comm).name.clone());
     with(|rank| rank.log(format!("{name} of {arguments} on {on}")));
@@ -256,9 +257,9 @@ extern "C" fn MPI_Allreduce_init(
     request: Word,
 ) -> c_int {
     let (arguments, bytes, complete) = reduction(into, count, kind, op);
-    let complete: Arc<dyn Fn(Vec<Vec<u8>>)> = Arc::new(complete);
-    let start = move || begin_collective("Start", &arguments, comm, bytes_at(into, bytes), Arc::clone(&complete));
-    put_request(request, OutstandingOperation::Persistent(Arc::new(start), None))
+    let complete: Rc<dyn Fn(Vec<Vec<u8>>)> = Arc::new(complete);
+    let start = move || begin_collective("Start", &arguments, comm, bytes_at(into, bytes), Rc::clone(&complete));
+    put_request(request, OutstandingOperation::Persistent(Rc::new(start), None))
 }
 
 /// The name in Open MPI 4.

@@ -36,12 +36,12 @@ pub enum OutstandingOperation {
     /// Receive of a message, by key and sequence number; memory and its length.
     Receive((MessageKey, u64), Word, usize),
     /// Collective call: communicator and sequence number, number of ranks; function of the bytes of all ranks.
-    Collective((u64, u64), usize, Arc<dyn Fn(Vec<Vec<u8>>)>),
+    Collective((u64, u64), usize, Rc<dyn Fn(Vec<Vec<u8>>)>),
     /// Persistent request: begins the operation, or fails with a code; the active one.
     Persistent(StartOperation, Option<Box<OutstandingOperation>>),
 }
 
-type StartOperation = Arc<dyn Fn() -> Result<OutstandingOperation, i32>>;
+type StartOperation = Rc<dyn Fn() -> Result<OutstandingOperation, i32>>;
 
 /// A derived type.
 #[derive(Clone, Debug)]

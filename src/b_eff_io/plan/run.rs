@@ -31,6 +31,9 @@ pub struct Facts {
 /// Average share of the scheduled time that repetitions of long calls take.
 const ROUNDS_TIME_SHARE: f64 = 0.2;
 
+/// Share of the scheduled time that is kept for repetitions beyond T, if the first measurement leaves less of T.
+const RESERVED_SHARE: f64 = 0.25;
+
 /// The plan of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunPlan {
@@ -120,6 +123,12 @@ impl RunPlan {
         } else {
             0.0
         }
+    }
+
+    /// Time that repetitions have at least, beyond T if necessary. T itself is not shared: it is the scheduled time of the definition.
+    #[must_use]
+    pub fn reserved_seconds(&self, config: &Config) -> f64 {
+        RESERVED_SHARE * self.scheduled_seconds(config)
     }
 
     /// T for each partition and backend.

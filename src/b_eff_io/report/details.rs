@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use beff_statistics::bootstrap::Interval;
+
 use crate::b_eff_io::config::RepeatPolicy;
 use crate::b_eff_io::records::{PatternRecord, StopReason, SubmissionRecord, TypeRecord};
 use crate::b_eff_io::values::{deducted_seconds, known_digits, rate, PatternInterval};
@@ -103,10 +105,13 @@ fn interval_pairs(
     spot: RecordSelector<'_>,
     again: &IntervalsByPattern<'_>,
 ) -> Vec<LabelledText> {
-    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    let (mut known, mut wide, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for r in spot.records(&shown.result).filter(|r| r.calls > 0 && !again.is_empty()) {
         let shown_rate = |v: f64| fit_significant(v, known_digits(r), 7);
         match again.get(&(r.access, r.pattern)).map(|interval| (interval.low, interval.high)) {
+            Some((Some(low), Some(high))) if !(Interval { low, high }).is_resolved() => {
+                wide.push(r.pattern.to_string());
+            }
             Some((Some(low), Some(high))) => {
                 known.push(format!("{} [{}, {}]", r.pattern, shown_rate(low), shown_rate(high)));
             }
@@ -115,7 +120,8 @@ fn interval_pairs(
             _ => unknown.push(r.pattern.to_string()),
         }
     }
-    let lists = [("95 % intervals, MB/s", known), ("measured less than 3 times", unknown)];
+    let wide_label = "known to no factor of two";
+    let lists = [("95 % intervals, MB/s", known), (wide_label, wide), ("measured less than 3 times", unknown)];
     lists
         .into_iter()
         .filter(|(_, list)| !list.is_empty())

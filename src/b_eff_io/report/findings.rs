@@ -9,7 +9,7 @@ use super::layout::chunk_label;
 /// Smallest share of a difference that explains it.
 const MIN_CAUSE_SHARE: f64 = 0.5;
 
-/// `rewrite, 1 kB, shared: mpiio 1542 times slower than mmap (434 to 5473), 96 % of it sync`.
+/// `rewrite, 1 kB, shared: mpiio 1542 times slower than mmap (1434 to 1673), 96 % of it sync`; with a wide interval `at least 434 times`.
 pub(super) fn sentence(f: &Finding, several: bool) -> String {
     let what = match f.chunk_bytes {
         Some(bytes) => {
@@ -26,13 +26,18 @@ pub(super) fn sentence(f: &Finding, several: bool) -> String {
         Baseline::Type(t) => t.descriptor().short_name.to_owned(),
     };
     // One more digit if the bounds would look equal.
-    let ends = f.interval.map(|i| match [figure(i.low), figure(i.high)] {
+    let is_wide = f.interval.is_some_and(|i| !i.is_resolved());
+    let ends = f.interval.filter(|_| !is_wide).map(|i| match [figure(i.low), figure(i.high)] {
         [low, high] if low == high => [format!("{:.1}", i.low), format!("{:.1}", i.high)],
         ends => ends,
     });
     let interval = ends.map(|[low, high]| format!(" ({low} to {high})")).unwrap_or_default();
+    let factor = match f.interval.filter(|_| is_wide) {
+        Some(interval) => format!("at least {}", figure(interval.low)),
+        None => figure(f.factor),
+    };
     let few = if f.few_calls { "; from few calls" } else { "" };
-    format!("{what}: {backend}{} times slower than {against}{interval}{}{few}", figure(f.factor), cause_text(f.cause))
+    format!("{what}: {backend}{factor} times slower than {against}{interval}{}{few}", cause_text(f.cause))
 }
 
 fn cause_text(cause: Option<FindingCause>) -> String {

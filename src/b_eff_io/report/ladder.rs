@@ -1,6 +1,6 @@
 //! Comparison of several backends, and the causes of the differences. The null backend is not shown.
 
-use beff_statistics::bootstrap::{Ratio, MIN_ROUNDS};
+use beff_statistics::bootstrap::{Interval, Ratio, MIN_ROUNDS};
 
 use crate::b_eff_io::config::RepeatPolicy;
 use crate::b_eff_io::pattern_type::PatternType;
@@ -97,7 +97,10 @@ fn cells(shown: &PartitionView, row: &LadderRow, columns: &[usize], is_detailed:
         let ratio = cell.mb_per_second.map(|rate| of_rounds.unwrap_or(Ratio::without_interval(rate / best, 0)));
         let mut rate = full_cell(cell).strong(cell.mb_per_second == Some(best) && rates().count() > 1);
         if let Some(ratio) = ratio {
-            let interval = ratio.interval.map(|i| format!(" ({} to {})", percent(i.low), percent(i.high)));
+            let interval = ratio
+                .interval
+                .filter(Interval::is_resolved)
+                .map(|i| format!(" ({} to {})", percent(i.low), percent(i.high)));
             rate = rate.shaded(ratio.value);
             let of = format!("{}: {} of the best", shown.backends[place], percent(ratio.value));
             rate = rate.with_tooltip(format!("{of}{}", interval.unwrap_or_default()));
@@ -120,7 +123,10 @@ pub(super) fn percent_of_best(ratio: Option<&Ratio>) -> TableCell {
 
 /// In percent: `35.9-36.1`.
 pub(super) fn percent_interval(ratio: &Ratio) -> Option<String> {
-    ratio.interval.map(|i| format!("{}-{}", format_percent(i.low), format_percent(i.high)))
+    ratio.interval.map(|i| match i.is_resolved() {
+        true => format!("{}-{}", format_percent(i.low), format_percent(i.high)),
+        false => "wide".to_owned(),
+    })
 }
 
 /// In percent, with the digits that fit into five columns.

@@ -15,6 +15,7 @@ mod findings;
 pub mod fixtures;
 mod harness_cost;
 mod head;
+mod interval_notes;
 #[cfg(test)]
 mod journal_tests;
 pub mod json;

@@ -17,6 +17,7 @@ use crate::frame::words::rate;
 use crate::frame::words::NO_VALUE;
 
 use super::coffee_cup;
+use super::interval_notes::{self, time_option};
 use super::layout::{access_index, partition_value, storage_backends, RELEASE_2_1_CAVEAT};
 
 pub(super) const RELEASES: [Release; 3] = [Release::R0_5, Release::R1, Release::R2_1];
@@ -81,7 +82,8 @@ fn backend_value(result: &RunResult, derived: &Derived, backend: &str) -> Headli
     let ranks = system.and_then(|s| best_ranks(s, release));
     let interval = ranks.and_then(|ranks| derived.intervals.value(backend, ranks));
     let shown = |v: f64| rate(v, None);
-    let within = interval.map(|i| format!(" [{}, {}]", shown(i.low), shown(i.high))).unwrap_or_default();
+    let within = interval.and_then(ValueInterval::resolved);
+    let within = within.map(|i| format!(" [{}, {}]", shown(i.low), shown(i.high))).unwrap_or_default();
     let on = ranks.map(|ranks| format!(" on {}", count(ranks, "rank"))).unwrap_or_default();
     let said = |number: fn(f64) -> String, within: &str| {
         found.map_or_else(|| "not measured".to_owned(), |v| format!("{} MB/s{within}{on}", number(v)))
@@ -125,19 +127,8 @@ pub(super) fn notes(result: &RunResult, derived: &Derived, has_failed: bool) -> 
     let more = (more > 0).then(|| format!("{} more in --full", count(more, "backend")));
     let is_asked =
         result.config.repeat == RepeatPolicy::Auto && storage_backends(result).next().is_some() && !has_failed;
-    [is_asked.then(|| interval_note(result, derived)), not_mpi_io, more].into_iter().flatten().collect()
-}
-
-fn interval_note(result: &RunResult, derived: &Derived) -> String {
-    let number = count(result.repetitions.len() as u64, "repetition");
-    let is_known = derived.intervals.values.iter().any(|i| i.backend != NULL_BACKEND);
-    if is_known {
-        let cut = result.repetitions.iter().filter(|r| r.share < 1.0).count() as u64;
-        let cut = if cut > 0 { format!(", {cut} of them partial") } else { String::new() };
-        format!("[low, high]: 95 % interval, from {number} within T{cut}")
-    } else {
-        format!("no interval: {number} of patterns within T are too few; a smaller --space allows more")
-    }
+    let intervals = if is_asked { interval_notes::notes(result, derived) } else { Vec::new() };
+    intervals.into_iter().chain(not_mpi_io).chain(more).collect()
 }
 
 /// The criteria of each backend by one release. Without MPI-IO there is no b_eff_io: for other backends only further unmet criteria are of
@@ -247,16 +238,22 @@ fn intervals(result: &RunResult, derived: &Derived) -> Option<ReportBlock> {
     let all = known.values.iter().chain(&known.types);
     let found: HashMap<IntervalKey<'_>, &ValueInterval> =
         all.map(|i| ((i.backend.as_str(), i.ranks, i.access, i.pattern_type), i)).collect();
+    let is_wide = |i: &&ValueInterval| i.resolving_time_seconds.is_some();
+    let has_wide = known.values.iter().chain(&known.types).any(|i| is_wide(&i));
     let head = ["backend", "ranks", "MB/s", "value", "95 %: from", "to", "repetitions", "pooled"];
+    let head = head.into_iter().chain(has_wide.then_some("needs T"));
     let mut table = Table::new("", 3, head);
     let mut row = |value: Option<f64>, at: IntervalKey<'_>, name: String| {
         let Some(value) = value.filter(|_| repetition_counts.contains_key(&(at.0, at.1))) else { return };
         let interval = found.get(&at);
         let number = |v: Option<f64>| v.map_or_else(|| NO_VALUE.to_owned(), |v| format!("{v:.3}"));
-        let ends = [interval.map(|i| i.low), interval.map(|i| i.high), interval.map(|i| i.repetitions_mb_per_second)];
+        let shown = interval.and_then(|i| i.resolved());
+        let ends = [shown.map(|i| i.low), shown.map(|i| i.high), interval.map(|i| i.repetitions_mb_per_second)];
         let [low, high, alone] = ends.map(number);
+        let needed = interval.and_then(|i| i.resolving_time_seconds).map(time_option).unwrap_or_default();
         let pooled = interval.map(|i| i.pooled_share).filter(|share| *share > 0.005).map(percent).unwrap_or_default();
-        table.row([at.0.to_owned(), at.1.to_string(), name, number(Some(value)), low, high, alone, pooled]);
+        let cells = [at.0.to_owned(), at.1.to_string(), name, number(Some(value)), low, high, alone, pooled];
+        table.row(cells.into_iter().chain(has_wide.then_some(needed)));
     };
     let release = result.config.release;
     for p in &derived.partitions {
@@ -271,5 +268,9 @@ fn intervals(result: &RunResult, derived: &Derived) -> Option<ReportBlock> {
     let title =
         format!("95 % intervals, from {number} of patterns in the remaining time of T (values are first measurements)");
     let note = "pooled: share of the interval from the pooled variance of similar patterns. - unknown.";
-    (!repetition_counts.is_empty()).then(|| ReportBlock::Folded(title, vec![ReportBlock::Table(table.with_note(note))]))
+    let table = table.with_note(note);
+    let wide_note = "needs T: the interval is wider than a factor of two and not shown; T that would resolve it, if the scatter averages \
+                     out with the square root of the time.";
+    let table = if has_wide { table.with_note(wide_note) } else { table };
+    (!repetition_counts.is_empty()).then(|| ReportBlock::Folded(title, vec![ReportBlock::Table(table)]))
 }

@@ -1,6 +1,6 @@
 //! Verdicts in words: the share of the best that a backend delivers, and the causes of the difference.
 
-use beff_statistics::bootstrap::Ratio;
+use beff_statistics::bootstrap::{Interval, Ratio};
 
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::{BackendVerdict, PartCost};
@@ -79,8 +79,12 @@ fn share_text(ratio: &Ratio, best: &str, note: bool) -> String {
         p if p >= 1.0 => 1,
         _ => 2,
     };
-    let Some(interval) = ratio.interval else {
-        let note = if note { " (too few rounds for an interval)" } else { "" };
+    let Some(interval) = ratio.interval.filter(Interval::is_resolved) else {
+        let note = match ratio.interval {
+            Some(_) => " (too much scatter for an interval)",
+            None if note => " (too few rounds for an interval)",
+            None => "",
+        };
         return format!("{percent:.decimals$} % of {best}{note}");
     };
     let shown = |value: f64, decimals: usize| format!("{:.decimals$}", value * 100.0);
@@ -97,7 +101,11 @@ fn format_time(seconds: f64) -> String {
 
 /// `ratio 1.02 [0.97, 1.08]`.
 fn ratio_text(ratio: &Ratio) -> String {
-    let interval = ratio.interval.map(|i| format!(" [{:.2}, {:.2}]", i.low, i.high)).unwrap_or_default();
+    let interval = match ratio.interval {
+        Some(i) if i.is_resolved() => format!(" [{:.2}, {:.2}]", i.low, i.high),
+        Some(_) => ", too much scatter for an interval".to_owned(),
+        None => String::new(),
+    };
     format!("ratio {:.2}{interval}", ratio.value)
 }
 

@@ -259,12 +259,14 @@ fn run_all_repetitions(
     parts: &[(&PartitionSpace, Option<PartitionContext<'_>>)],
     orders_seconds: f64,
 ) -> Result<(), MpiError> {
+    // Storage that is slower than the schedule, or never idle, must not leave values and ratios without intervals.
+    let least_seconds = match run.config.repeat {
+        RepeatPolicy::Rounds => run.plan.partition_seconds,
+        RepeatPolicy::Auto | RepeatPolicy::Off => run.plan.reserved_seconds(run.config),
+    };
     // Orders are beside T.
-    let mut end_seconds = run.plan.limit_seconds(run.config) + orders_seconds;
-    if run.config.repeat == RepeatPolicy::Rounds {
-        // Storage that is slower than the schedule must not leave ratios without intervals.
-        end_seconds = end_seconds.max(run.elapsed_seconds() + run.plan.partition_seconds);
-    }
+    let limit_seconds = run.plan.limit_seconds(run.config) + orders_seconds;
+    let mut end_seconds = limit_seconds.max(run.elapsed_seconds() + least_seconds);
     // Only rank 0's clock counts.
     let limit_seconds = left_seconds(run).map(|left| run.elapsed_seconds() + left);
     if let Some(limit_seconds) = limit_seconds.filter(|seconds| *seconds < end_seconds) {

@@ -1,11 +1,12 @@
-//! Overruns by scripts: bounded by rules of this program, or with `--strict` as the definition has them.
+//! Overruns by scripts: bounded by rules of this program, or with `--strict` as the definition has them; time for repetitions.
 
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::records::{PatternRecord, StopReason};
+use crate::b_eff_io::records::{JournalLine, PatternRecord, StopReason};
 use crate::b_eff_io::run::context::TypeContext;
+use crate::b_eff_io::run::execute::execute;
 use crate::b_eff_io::run::run_tests::{config, in_run, JournalRecorder};
 use crate::b_eff_io::run::type_run::run_type;
-use crate::frame::records::AccessMethod;
+use crate::frame::records::{AccessMethod, RunOutcome};
 use crate::frame::run::testing::{with_script, Script};
 
 /// First writes and rewrites of types 2 and 3; calls of type 3 take `slower` times as long as those of type 2, and so do syncs of both.
@@ -71,4 +72,26 @@ fn strictly_counts_and_time_alone_end_the_loops() {
     assert!(slow.iter().all(|p| p.ended == StopReason::Count && p.seconds() > 4.0 * p.scheduled_seconds), "{slow:?}");
     let rewrites = timed(&strict, AccessMethod::Rewrite, PatternType::Segmented);
     assert!(rewrites.iter().all(|p| p.ended == StopReason::Time), "rewrites are scheduled: {rewrites:?}");
+}
+
+/// On storage that never idles the first measurement uses all of T; a quarter of T follows for repetitions.
+#[test]
+fn repetitions_have_time_although_the_first_measurement_used_all_of_it() {
+    let run = |repeat: &str| {
+        let config = config(&format!("--release 1 -T 960s --backend null --rounds 1 --repeat {repeat}"));
+        let costs = |_| Script::default().cost("write", 0.5).cost("read", 0.5).cost("sync", 1.0);
+        let seen = in_run(1, &config, costs, false, |run, _| {
+            let ending = execute(run).unwrap();
+            (ending.outcome, ending.real_seconds)
+        });
+        let ((outcome, seconds), keeps) = seen.into_iter().next().unwrap();
+        assert_eq!(outcome, RunOutcome::Complete);
+        let repetitions = keeps.lines.iter().filter(|line| matches!(line, JournalLine::Repetition(_))).count();
+        (seconds, repetitions)
+    };
+    let ((first_seconds, none), (seconds, repetitions)) = (run("off"), run("auto"));
+    assert!(first_seconds > 0.9 * 960.0 && none == 0, "{first_seconds}");
+    assert!(repetitions >= 43, "{repetitions}");
+    // T alone would leave less than a tenth of it.
+    assert!(seconds > 960.0 && seconds <= first_seconds + 0.25 * 960.0, "{first_seconds} {seconds}");
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use beff_statistics::bootstrap::{Interval, MAX_SHOWN_FACTOR};
 use beff_statistics::repetitions::{relative_interval, MeasuredCell, RelativeInterval, MIN_MEASUREMENTS};
 use beff_statistics::student::two_sided_probability;
 use schemars::JsonSchema;
@@ -58,11 +59,30 @@ pub struct ValueInterval {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
+    /// T from which its ends are expected to differ by at most a factor of two, if the scatter averages out with the square root of the time;
+    /// None if they do. Reports show a wider interval as unknown.
+    #[serde(default)]
+    pub resolving_time_seconds: Option<f64>,
     /// Value from the repetitions alone, 1e6 bytes/s.
     pub repetitions_mb_per_second: f64,
     /// Share of the variance from patterns with fewer than three measurements, for which the pooled variance of their access method is
     /// used; 0 to 1.
     pub pooled_share: f64,
+}
+
+impl ValueInterval {
+    /// The interval if it is narrow enough to be shown.
+    #[must_use]
+    pub fn resolved(&self) -> Option<Interval> {
+        Some(Interval { low: self.low, high: self.high }).filter(Interval::is_resolved)
+    }
+}
+
+/// T with which an interval is expected to be narrow enough to be shown; None if it is with `time_seconds`. The value is of one measurement,
+/// whose scatter decreases with the square root of its time if it is independent from call to call; then so does the width, as a logarithm.
+fn resolving_time_seconds(interval: Interval, time_seconds: f64) -> Option<f64> {
+    let widths = (interval.high / interval.low).ln() / MAX_SHOWN_FACTOR.ln();
+    (!interval.is_resolved()).then_some(time_seconds * widths * widths)
 }
 
 /// All confidence intervals.
@@ -125,12 +145,13 @@ pub(super) fn intervals(result: &RunResult, types: &[TypeValue], partitions: &[P
                 |w: &ModelledValues| w.types[value.access as usize].get(value.pattern_type.index()).copied().flatten();
             let Some((bound, _)) = series.interval(release, of) else { continue };
             let place = (Some(value.access), Some(value.pattern_type));
-            found.types.push(scaled_interval((backend, ranks), place, rate, &bound));
+            found.types.push(scaled_interval((backend, ranks), place, rate, (&bound, result.config.time_seconds)));
         }
         if let (Some(value), Some((bound, _))) =
             (release_value(partition, release), series.interval(release, |w| w.value))
         {
-            found.values.push(scaled_interval((backend, ranks), (None, None), value, &bound));
+            let of_run = (&bound, result.config.time_seconds);
+            found.values.push(scaled_interval((backend, ranks), (None, None), value, of_run));
         }
     }
     found
@@ -148,15 +169,17 @@ fn scaled_interval(
     (backend, ranks): (&str, u64),
     (access, pattern_type): (Option<AccessMethod>, Option<PatternType>),
     value: f64,
-    bound: &RelativeInterval,
+    (bound, time_seconds): (&RelativeInterval, f64),
 ) -> ValueInterval {
+    let interval = Interval { low: value * bound.low, high: value * bound.high };
     ValueInterval {
         backend: backend.to_owned(),
         ranks,
         access,
         pattern_type,
-        low: value * bound.low,
-        high: value * bound.high,
+        low: interval.low,
+        high: interval.high,
+        resolving_time_seconds: resolving_time_seconds(interval, time_seconds),
         repetitions_mb_per_second: value * bound.repetition_factor,
         pooled_share: bound.pooled_share,
     }

@@ -138,6 +138,26 @@ fn what_was_not_measured_again_is_not_known() {
     );
 }
 
+/// Scatter by 100 % of each measurement gives no interval of b_eff_io to speak of.
+#[test]
+fn a_wide_interval_names_the_time_that_would_resolve_it() {
+    let value = |spread| derive(&noisy(5, spread, [1, 2, 2])).intervals.values.remove(0);
+    let narrow = value(0.02);
+    assert!(narrow.resolved().is_some() && narrow.resolving_time_seconds.is_none(), "{narrow:?}");
+    let wide = value(3.0);
+    assert!(wide.high > 2.0 * wide.low && wide.resolved().is_none(), "{wide:?}");
+    // Four times T halves the logarithm of the width.
+    let interval = |width: f64| Interval { low: 100.0 / width, high: 100.0 };
+    assert_eq!(resolving_time_seconds(interval(2.0), 60.0), None);
+    assert!((resolving_time_seconds(interval(4.0), 60.0).unwrap() - 240.0).abs() < 1e-9);
+    assert!((resolving_time_seconds(interval(16.0), 60.0).unwrap() - 960.0).abs() < 1e-9);
+    assert_eq!(
+        wide.resolving_time_seconds,
+        resolving_time_seconds(interval(wide.high / wide.low), full_run().config.time_seconds)
+    );
+    assert_eq!(resolving_time_seconds(Interval { low: 0.0, high: 1.0 }, 60.0), Some(f64::INFINITY));
+}
+
 #[test]
 fn patterns_whose_repetitions_differ_are_named() {
     let warned = |result: &RunResult| derive(result).warnings.into_iter().find(|w| w.is_kind(&kinds::REPEATS_DIFFER));

@@ -70,7 +70,15 @@ pub struct Finding {
     pub few_calls: bool,
 }
 
-/// Most important findings on the partition with `ranks` ranks, largest factors first, those based on few calls last.
+impl Finding {
+    /// Factor that is certain: the end of the interval that is closer to 1, or without an interval the factor itself.
+    #[must_use]
+    pub fn certain_factor(&self) -> f64 {
+        self.interval.map_or(self.factor, |interval| interval.low)
+    }
+}
+
+/// Most important findings on the partition with `ranks` ranks, largest certain factors first, those based on few calls last.
 #[must_use]
 pub fn findings(result: &RunResult, ladder: &Ladder, ranks: u64) -> Vec<Finding> {
     let sound = sound_patterns(result, ranks);
@@ -96,7 +104,7 @@ pub fn findings(result: &RunResult, ladder: &Ladder, ranks: u64) -> Vec<Finding>
 }
 
 fn order(a: &Finding, b: &Finding) -> std::cmp::Ordering {
-    a.few_calls.cmp(&b.few_calls).then(b.factor.total_cmp(&a.factor))
+    a.few_calls.cmp(&b.few_calls).then(b.certain_factor().total_cmp(&a.certain_factor()))
 }
 
 /// Timed patterns that were completed and whose reads came from storage.
@@ -134,7 +142,7 @@ fn backend_findings(sound: &[&PatternRecord], ladder: &Ladder, ranks: u64) -> Ve
                 && f.pattern_type == finding.pattern_type
         };
         match found.iter_mut().find(same) {
-            Some(known) if known.factor < finding.factor => *known = finding,
+            Some(known) if known.certain_factor() < finding.certain_factor() => *known = finding,
             Some(_) => {}
             None => found.push(finding),
         }
@@ -343,6 +351,32 @@ mod tests {
         assert_eq!(of_chunks(&result).len(), 1);
         edit_pattern(&mut result, 4, AccessMethod::Read, pattern, |p| p.storage_read_bytes = Some(0));
         assert_eq!(of(&result), []);
+    }
+
+    /// "86 times slower (2.6 to 5363)" comes after "9 times slower (8 to 10)" and after "4 times slower" of a type.
+    #[test]
+    fn the_certain_factor_determines_the_order() {
+        let of = |factor, interval: Option<(f64, f64)>, few_calls| Finding {
+            backend: "mpiio".into(),
+            access: AccessMethod::Write,
+            pattern_type: PatternType::Scatter,
+            chunk_bytes: None,
+            call_bytes: None,
+            against: Baseline::Aligned,
+            factor,
+            interval: interval.map(|(low, high)| Interval { low, high }),
+            cause: None,
+            few_calls,
+        };
+        let sorted = [
+            of(9.0, Some((8.0, 10.0)), false),
+            of(4.0, None, false),
+            of(86.0, Some((2.6, 5363.0)), false),
+            of(99.0, None, true),
+        ];
+        let mut found = [2, 3, 1, 0].map(|place: usize| sorted[place].clone());
+        found.sort_by(order);
+        assert_eq!(found, sorted);
     }
 
     #[test]
