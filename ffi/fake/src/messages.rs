@@ -257,7 +257,7 @@ extern "C" fn MPI_Allreduce_init(
     request: Word,
 ) -> c_int {
     let (arguments, bytes, complete) = reduction(into, count, kind, op);
-    let complete: Rc<dyn Fn(Vec<Vec<u8>>)> = Arc::new(complete);
+    let complete: Rc<dyn Fn(Vec<Vec<u8>>)> = Rc::new(complete);
     let start = move || begin_collective("Start", &arguments, comm, bytes_at(into, bytes), Rc::clone(&complete));
     put_request(request, OutstandingOperation::Persistent(Rc::new(start), None))
 }

@@ -39,7 +39,12 @@ pub(super) fn blocks(shown: &PartitionView, partitions: usize) -> Vec<ReportBloc
     let by_chunk = by_chunk(shown).map(ReportBlock::Table);
     let by_order = by_order(shown);
     let coffee_cup = coffee_cup::screen_block(&shown.derived, shown.ranks);
-    [ReportBlock::Table(by_type(shown, partitions)), said].into_iter().chain(by_chunk).chain(by_order).chain(coffee_cup).collect()
+    [ReportBlock::Table(by_type(shown, partitions)), said]
+        .into_iter()
+        .chain(by_chunk)
+        .chain(by_order)
+        .chain(coffee_cup)
+        .collect()
 }
 
 /// Names of a row; without the backend if there is only one.
