@@ -49,9 +49,14 @@ pub(super) fn sentence(cup: &CoffeeCup) -> Option<String> {
 pub(super) fn screen_block(derived: &Derived, ranks: u64) -> Option<ReportBlock> {
     let own = || derived.coffee_cups.iter().filter(|cup| cup.ranks == ranks);
     let cup = own().find(|cup| cup.backend == MPI_IO).or_else(|| own().next())?;
-    let rule = format!("{} in 10 min: {}", format_size(cup.memory_bytes), verdict(cup.is_met));
-    let rule = [Some(rule), balance(cup)].into_iter().flatten().collect::<Vec<_>>().join("; ");
-    Some(ReportBlock::Pairs(vec![("all memory".into(), times(cup)?), ("coffee cup".into(), rule)]))
+    times(cup)?;
+    let time = |(access, seconds): (AccessMethod, Option<f64>)| {
+        Some(format!("{} {}", access.name(), format_seconds(seconds?)))
+    };
+    let known: Vec<String> = AccessMethod::ALL.into_iter().zip(cup.seconds).filter_map(time).collect();
+    let rule = format!("{}; 10 min: {}", known.join(", "), verdict(cup.is_met));
+    let lines = [Some(("all memory".into(), rule)), balance(cup).map(|text| ("balance".into(), text))];
+    Some(ReportBlock::Pairs(lines.into_iter().flatten().collect()))
 }
 
 /// Every partition; None if nothing is known of any.
