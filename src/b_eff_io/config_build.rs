@@ -101,9 +101,7 @@ fn build(
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
     run.out.as_deref().map_or(Ok(()), check_out)?;
     let (inject, inject_at) = run.faults.requested();
-    let release_2_1 = measure.release == Release::R2_1;
-    let default_partitions = if release_2_1 { Partitions::SmallMediumAll } else { Partitions::All };
-    let default_rewrite = if release_2_1 { RewriteScope::Scatter } else { RewriteScope::All };
+    let (default_partitions, default_rewrite) = release_defaults(measure.release);
     Ok(Config {
         release: measure.release,
         strict: measure.strict,
@@ -147,6 +145,14 @@ fn build(
         inject,
         inject_at,
     })
+}
+
+fn release_defaults(release: Release) -> (Partitions, RewriteScope) {
+    if release == Release::R2_1 {
+        (Partitions::SmallMediumAll, RewriteScope::Scatter)
+    } else {
+        (Partitions::All, RewriteScope::All)
+    }
 }
 
 /// Number of backends that can be compared.
