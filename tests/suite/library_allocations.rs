@@ -21,7 +21,8 @@ fn allocations(backends: &str) -> Vec<Allocations> {
     fs::create_dir(&counts).unwrap();
     let both = format!("{}:{}", patient::library().display(), library.display());
     let launch = Launch::new(2).env("LD_PRELOAD", both).env("BEFF_ALLOCATIONS", &counts);
-    let args = ["--backend", backends, "-T", "2s", "--memory-per-process", "64M", "--space", "500M"];
+    let args =
+        ["--backend", backends, "-T", "2s", "--memory-per-process", "64M", "--space", "500M", "--types", "0,2,3"];
     launch.args(args).into(&scratch).run().expect(0);
     let read = |path| {
         let words: Vec<u64> =
