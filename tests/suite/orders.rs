@@ -70,13 +70,18 @@ fn the_kernel_sees_each_chunk_at_most_once() {
     let rewrites = || items(&result["ordered"]).iter().map(|o| &o["measurement"]).filter(|p| p["access"] == "rewrite");
     let expected: u64 = rewrites().map(|p| number(&p["calls"]) * number(&p["chunk_bytes"])).sum();
     assert!(expected > 0 && rewrites().any(|p| p["ended"]["by"] == "count"));
+    // A few chunks may be in ascending order by chance.
+    let is_random = rewrites().any(|p| number(&p["calls"]) >= 16);
+    if !is_random {
+        skip("this machine had time for fewer than 16 chunks of each pattern");
+    }
     let mut ranks = 0;
     for name in traces.list("") {
         let text = std::fs::read_to_string(traces.join(&name)).unwrap();
         let Some((bytes, offsets)) = last_rewrite(&text) else { continue };
         ranks += 1;
         assert_eq!(bytes, expected, "{name}");
-        assert!(!offsets.is_sorted(), "{name}: not in random order");
+        assert!(!is_random || !offsets.is_sorted(), "{name}: not in random order: {offsets:?}");
         let distinct: BTreeSet<u64> = offsets.iter().copied().collect();
         assert_eq!(distinct.len(), offsets.len(), "{name}: chunks were rewritten twice");
     }
