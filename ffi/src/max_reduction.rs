@@ -115,7 +115,7 @@ impl<'c> MaxReduction<'c> {
             return Ok(());
         }
         let mut done: c_int = 0;
-        // SAFETY: the pending request of this reduction or null, whose memory lives until completion; the status is ignored.
+        // SAFETY: the request of this reduction, pending, inactive or null; its memory lives until completion; the status is ignored.
         check(unsafe { mpi_sys::MPI_Test(&raw mut self.request, &raw mut done, mpi_sys::RSMPI_STATUS_IGNORE) })
     }
 
