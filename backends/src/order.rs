@@ -1,5 +1,7 @@
 //! Order of the calls of a pattern: a bijection on call numbers that is computed, without a list.
 
+use beff_stamp::{inverse, mix};
+
 /// Distance, in calls, between successive calls of [`OrderKind::Strided`].
 pub const STRIDE_CALLS: u64 = 16;
 
@@ -35,24 +37,6 @@ const ROUNDS: usize = 4;
 /// Odd, and so invertible modulo any power of two.
 const MULTIPLIER: u64 = 0x9E6C_63D0_676A_9A99;
 const INVERSE: u64 = inverse(MULTIPLIER);
-
-/// Inverse of an odd number modulo 2^64 by Newton's iteration.
-const fn inverse(odd: u64) -> u64 {
-    let mut x = odd;
-    let mut n = 0;
-    while n < 6 {
-        x = x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x)));
-        n += 1;
-    }
-    x
-}
-
-/// The finalizer of SplitMix64.
-fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
 
 impl AccessOrder {
     /// The order of `calls` calls; `seed` selects one of the random orders.

@@ -60,7 +60,8 @@ const MUL1: u64 = 0xBF58_476D_1CE4_E5B9;
 const MUL2: u64 = 0x94D0_49BB_1331_11EB;
 
 /// Inverse of an odd number modulo 2^64 by Newton's iteration.
-const fn inverse(odd: u64) -> u64 {
+#[must_use]
+pub const fn inverse(odd: u64) -> u64 {
     let mut x = odd;
     let mut n = 0;
     while n < 6 {

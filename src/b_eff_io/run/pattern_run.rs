@@ -141,12 +141,7 @@ fn record_first_measurement(run: &mut RunState<'_>, backend: usize, record: Patt
     run.first_measurements.push(FirstMeasurement::new(backend, &record));
     let state = &mut run.backends[backend];
     state.debt_seconds = (state.debt_seconds + record.seconds() - record.scheduled_seconds).max(0.0);
-    run.done_seconds += record.scheduled_seconds;
-    run.unreported.push(TransferVolume {
-        who: record.backend.clone(),
-        bytes: record.moved_bytes,
-        seconds: record.seconds(),
-    });
+    add_progress(run, &record);
     let ended = record.ended.clone();
     run.observer.record(JournalLine::Pattern(Box::new(record)));
     stop_after(run, &ended);
@@ -154,15 +149,20 @@ fn record_first_measurement(run: &mut RunState<'_>, backend: usize, record: Patt
 
 /// Records a measurement in another order, which nothing derives from.
 fn record_ordered(run: &mut RunState<'_>, order: ChunkOrder, record: PatternRecord) {
+    add_progress(run, &record);
+    let ended = record.ended.clone();
+    run.observer.record(JournalLine::Ordered(Box::new(OrderedRecord { order, measurement: record })));
+    stop_after(run, &ended);
+}
+
+/// Adds a measurement to what progress and metrics report.
+fn add_progress(run: &mut RunState<'_>, record: &PatternRecord) {
     run.done_seconds += record.scheduled_seconds;
     run.unreported.push(TransferVolume {
         who: record.backend.clone(),
         bytes: record.moved_bytes,
         seconds: record.seconds(),
     });
-    let ended = record.ended.clone();
-    run.observer.record(JournalLine::Ordered(Box::new(OrderedRecord { order, measurement: record })));
-    stop_after(run, &ended);
 }
 
 /// The run ends with a pattern that a signal or the time limit has cut.
