@@ -19,6 +19,8 @@ use crate::universe::Universe;
 /// Time between the first and the last rank that reach the limit. Before it has passed no rank may end: that would let another one continue in
 /// MPI_Finalize, up to a barrier of the launcher that ranks have left.
 const GRACE: Duration = Duration::from_secs(1);
+/// Time in which the launcher learns that a process has ended.
+const TURN: Duration = Duration::from_millis(20);
 /// Limit for the answer of the launcher.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
@@ -78,12 +80,17 @@ impl Universe {
 
 /// Ends this process without MPI_Finalize, from the thread that reached the limit. The process signs off from the launcher, as MPI_Finalize
 /// does, by PMIx or by the wire protocol of PMI-1; other launchers may report a crash.
-pub fn leave(mpi: MpiThread, exit_code: c_int) -> ! {
+///
+/// With PMIx, the processes of a host sign off one after another: `turn` waits, and what it returns is kept until the process has ended. The
+/// server of PMIx 4.2 frees a fence twice if the ranks that wait in it sign off together with the one that it waits for; it then crashes
+/// or never ends.
+pub fn leave<T>(mpi: MpiThread, exit_code: c_int, turn: impl FnOnce() -> T) -> ! {
     // Allocated before the other thread stops.
     let pmi = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse().ok());
     match (pmix_finalize(), pmi) {
         (Some(finalize), _) => {
             thread::sleep(GRACE);
+            let _turn = turn();
             let (ended, waiting) = channel();
             let _ = thread::Builder::new().name("pmix".into()).spawn(move || {
                 // SAFETY: the arguments of the PMIx standard for "no directives"; thread-safe, and counted if MPI_Finalize is in it too.
@@ -91,6 +98,8 @@ pub fn leave(mpi: MpiThread, exit_code: c_int) -> ! {
                 let _ = ended.send(());
             });
             let _ = waiting.recv_timeout(ANSWER_LIMIT);
+            thread::sleep(TURN);
+            exit_process(exit_code)
         }
         (None, Some(fd)) => {
             let is_frozen = mpi.freeze();

@@ -6,7 +6,8 @@ use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use beff_ffi::finalize::leave;
 use beff_ffi::{Comm, MpiError, Universe};
@@ -22,6 +23,8 @@ use crate::frame::system::ucx::is_old_mpich_over_tcp;
 const DEFAULT_SECONDS: u64 = 60;
 /// Of a library that often hangs.
 const SHORT_SECONDS: u64 = 10;
+/// Of all processes of a host, one after another.
+const TURN_LIMIT: Duration = Duration::from_secs(20);
 
 /// Time that the run is expected to wait for MPI_Finalize in vain: its limit where the library often hangs.
 pub(super) fn hang_seconds(library: &str, several_hosts: bool, given_seconds: Option<u64>) -> u64 {
@@ -48,12 +51,12 @@ pub(super) fn finalize(
     let Agreement { seconds, run, has_root } = agree(world, &library, &host, given_seconds)?;
     universe.finalize_within(Duration::from_secs(seconds), move |mpi| {
         // Held until the process ends.
-        let name = bind_name(run);
+        let name = bind_name(run, "first");
         if has_root && is_first(&name) {
             let transport = text(&detect_transport(&library), std::env::var("UCX_TLS").ok().as_deref());
             print_diagnostic(&message(&short_name(&library), &transport, &host, seconds, exit.code()));
         }
-        leave(mpi, i32::from(exit.code()))
+        leave(mpi, i32::from(exit.code()), || wait_for_turn(run, TURN_LIMIT))
     });
     Ok(())
 }
@@ -97,8 +100,20 @@ fn agree(world: &Comm, library: &str, host: &str, given_seconds: Option<u64>) ->
 }
 
 /// A socket without a file: only one process of a host can have the name.
-fn bind_name(run: u64) -> io::Result<UnixListener> {
-    UnixListener::bind_addr(&SocketAddr::from_abstract_name(format!("beff-raw-{run:016x}"))?)
+fn bind_name(run: u64, purpose: &str) -> io::Result<UnixListener> {
+    UnixListener::bind_addr(&SocketAddr::from_abstract_name(format!("beff-raw-{run:016x}-{purpose}"))?)
+}
+
+/// Returns when no other process of this run and host has the turn, or after `limit`.
+fn wait_for_turn(run: u64, limit: Duration) -> io::Result<UnixListener> {
+    let begin = Instant::now();
+    loop {
+        let name = bind_name(run, "turn");
+        if is_first(&name) || begin.elapsed() > limit {
+            return name;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// True also if the system does not allow such sockets: rather several messages than none.
@@ -157,11 +172,23 @@ mod tests {
     #[test]
     fn one_process_of_the_host_says_that_mpi_hangs() {
         let run = u64::from(std::process::id());
-        let first = bind_name(run);
-        assert!(is_first(&first) && !is_first(&bind_name(run)) && is_first(&bind_name(!run)));
+        let first = bind_name(run, "first");
+        assert!(is_first(&first) && !is_first(&bind_name(run, "first")) && is_first(&bind_name(!run, "first")));
         drop(first);
-        assert!(is_first(&bind_name(run)));
+        assert!(is_first(&bind_name(run, "first")));
         assert!(is_first(&Err(io::ErrorKind::PermissionDenied.into())));
+    }
+
+    #[test]
+    fn the_processes_of_a_host_leave_one_after_another() {
+        let run = !u64::from(std::process::id());
+        let turn = wait_for_turn(run, Duration::from_secs(60)).unwrap();
+        assert!(wait_for_turn(run, Duration::from_millis(5)).is_err());
+        let next = thread::spawn(move || wait_for_turn(run, Duration::from_secs(60)).is_ok());
+        thread::sleep(Duration::from_millis(20));
+        assert!(!next.is_finished());
+        drop(turn);
+        assert!(next.join().unwrap());
     }
 
     #[test]
