@@ -50,6 +50,20 @@ impl Interval {
     pub fn is_resolved(&self) -> bool {
         self.high <= MAX_SHOWN_FACTOR * self.low
     }
+
+    /// Factor by which the number of measurements, or their time, must grow until [`Self::is_resolved`] is expected to hold, if they are
+    /// independent: the width, as a logarithm, decreases with the square root. None if it holds.
+    #[must_use]
+    pub fn resolving_factor(&self) -> Option<f64> {
+        let widths = (self.high / self.low).ln() / MAX_SHOWN_FACTOR.ln();
+        (!self.is_resolved()).then_some(widths * widths)
+    }
+}
+
+impl From<[f64; 2]> for Interval {
+    fn from([low, high]: [f64; 2]) -> Self {
+        Self { low, high }
+    }
 }
 
 /// The rate of one backend divided by that of another.

@@ -1,8 +1,10 @@
 //! One row for each pattern, and in the details its curve by each method.
 
+use beff_statistics::bootstrap::Interval;
+
 use crate::b_eff::plan::PatternFamily;
 use crate::b_eff::records::MessageMethod;
-use crate::b_eff::values::{logavg, CommDerived, PatternCurve, SizePoint};
+use crate::b_eff::values::{logavg, CommDerived, PatternCurve, RateEstimate, SizePoint};
 use crate::frame::report::marks::QualityMark;
 use crate::frame::report::model::{ReportBlock, ReportSection};
 use crate::frame::report::table::{Table, TableCell};
@@ -44,7 +46,8 @@ fn patterns_of_average(derived: &CommDerived) -> Option<ReportSection> {
         }
         table.end_group();
     }
-    let note = "+- 95 %: half-width of the interval of the mean of S over single repetitions; - unknown.";
+    let note = "+- 95 %: half-width of the interval of the mean of S over single repetitions; wide: its ends differ by more than a factor \
+                of two; - unknown.";
     folded("rings", "Rings and random rings", note, table)
 }
 
@@ -65,6 +68,14 @@ fn folded(name: &'static str, title: &str, note: &str, table: Table) -> Option<R
     section.filter(|_| !is_empty)
 }
 
+fn half_width(found: RateEstimate) -> Option<String> {
+    let is_wide = found.interval_bytes_per_second.is_some_and(|ends| !Interval::from(ends).is_resolved());
+    if is_wide {
+        return Some("wide".to_owned());
+    }
+    found.half_width_share.map(percent)
+}
+
 fn row(curve: &PatternCurve) -> [TableCell; 8] {
     let best = curve.at_lmax_bytes_per_second.and(curve.points.last()).map_or(NO_VALUE, |p| p.best_method.name());
     let marks: &[QualityMark] = if curve.is_disturbed { &[QualityMark::Interference] } else { &[] };
@@ -76,7 +87,7 @@ fn row(curve: &PatternCurve) -> [TableCell; 8] {
         curve.pattern.as_str().into(),
         curve.shape.as_str().into(),
         TableCell::rate(curve.mean_bytes_per_second.map(|rate| rate / 1e6), None, marks),
-        or_hyphen(curve.repeated.and_then(|r| r.half_width_share).map(percent)).into(),
+        or_hyphen(curve.repeated.and_then(half_width)).into(),
         mb(curve.at_lmax_bytes_per_second),
         best.into(),
         microseconds(curve.latency_seconds).into(),

@@ -27,6 +27,20 @@ fn golden_reports() {
     insta::assert_snapshot!("few.details", full_text(&result, DetailLevel::Details));
 }
 
+#[test]
+fn an_interval_wider_than_a_factor_of_two_is_not_shown() {
+    let text = |factors: [f64; 3]| {
+        let speed = |_: &str, _, bytes: u64, _, repetition: u32| factors[repetition as usize % 3] * bytes as f64 * 1e3;
+        let result = crate::b_eff::values::fixture::run(2, &speed);
+        assert_fits(&result, "width") + &full_text(&result, DetailLevel::Full)
+    };
+    let (narrow, wide) = (text([1.0, 1.01, 0.99]), text([0.5, 1.0, 2.0]));
+    assert!(narrow.contains(", 95 % interval ") && !narrow.contains("needed"), "{narrow}");
+    // ln(high / low) = 2 * 4.303 * ln 2 / sqrt 3: 4.97 times that of a factor of two, and 3 repetitions * 4.97^2.
+    assert!(wide.contains("MB/s, no 95 % interval: 3 repetitions, about 75 needed"), "{wide}");
+    assert!(wide.contains(" wide "), "{wide}");
+}
+
 /// Any file contents stay within the bounds of the screen, of the lines of the full text, and of a page.
 #[test]
 fn every_result_keeps_the_bounds() {

@@ -1,5 +1,7 @@
 //! The values of a run, and those by one method alone.
 
+use beff_statistics::bootstrap::Interval;
+
 use crate::b_eff::records::CommResult;
 use crate::b_eff::values::{AggregateBandwidth, CommDerived, RateEstimate, DEFINED_RANDOM_RINGS};
 use crate::frame::report::model::{labelled_texts, HeadlineValue, ReportBlock, ReportSection, TextStyle};
@@ -25,9 +27,14 @@ pub(super) fn microseconds(seconds: Option<f64>) -> String {
     or_hyphen(seconds.map(|s| format!("{:.3}", s * 1e6)))
 }
 
+/// The interval if it is narrow enough to be shown.
+fn resolved(rate: RateEstimate) -> Option<Interval> {
+    rate.interval_bytes_per_second.map(Interval::from).filter(Interval::is_resolved)
+}
+
 /// `low to high`.
 pub(super) fn interval(rate: RateEstimate) -> Option<String> {
-    rate.interval_bytes_per_second.map(|[low, high]| format!("{} to {}", short(low), short(high)))
+    resolved(rate).map(|i| format!("{} to {}", short(i.low), short(i.high)))
 }
 
 pub(super) fn value(result: &CommResult, derived: &CommDerived) -> HeadlineValue {
@@ -85,6 +92,11 @@ pub(super) fn repetitions(derived: &CommDerived) -> String {
         return "confidence interval unknown: no repetition is complete".to_owned();
     };
     let (mean, number) = (short(found.mean_bytes_per_second), count(found.repetitions, "repetition"));
+    let factor = found.interval_bytes_per_second.and_then(|ends| Interval::from(ends).resolving_factor());
+    if let Some(factor) = factor {
+        let needed = (found.repetitions as f64 * factor).ceil();
+        return format!("one repetition {mean} MB/s, no 95 % interval: {number}, about {needed} needed");
+    }
     let known = interval(found).unwrap_or_else(|| "unknown".to_owned());
     format!("one repetition {mean} MB/s, 95 % interval {known}, {number}")
 }
@@ -134,19 +146,19 @@ fn latencies(derived: &CommDerived) -> Table {
 fn of_repetitions(derived: &CommDerived) -> Table {
     let of = &derived.value.of_repetitions;
     let row = |(name, found): (&str, Option<RateEstimate>)| {
-        let ends = found.and_then(|r| r.interval_bytes_per_second);
+        let ends = found.and_then(resolved);
         [
             name.into(),
             mb(found.map(|r| r.mean_bytes_per_second)),
-            mb(ends.map(|[low, _]| low)),
-            mb(ends.map(|[_, high]| high)),
+            mb(ends.map(|i| i.low)),
+            mb(ends.map(|i| i.high)),
             or_hyphen(found.map(|r| r.repetitions)).into(),
         ]
     };
     let known = [of.b_eff, of.rings, of.random].iter().flatten().any(|r| r.interval_bytes_per_second.is_some());
     let text = if known {
         "b_eff is the best of three repetitions and above the mean of single ones. The interval is that of this mean, by the spread \
-         within this run; variation between runs is not included."
+         within this run; variation between runs is not included. One wider than a factor of two is not shown."
     } else {
         "Intervals are unknown: fewer than 3 repetitions have all sizes of all patterns."
     };

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use beff_statistics::bootstrap::{Interval, MAX_SHOWN_FACTOR};
+use beff_statistics::bootstrap::Interval;
 use beff_statistics::repetitions::{relative_interval, MeasuredCell, RelativeInterval, MIN_MEASUREMENTS};
 use beff_statistics::student::two_sided_probability;
 use schemars::JsonSchema;
@@ -79,10 +79,9 @@ impl ValueInterval {
 }
 
 /// T with which an interval is expected to be narrow enough to be shown; None if it is with `time_seconds`. The value is of one measurement,
-/// whose scatter decreases with the square root of its time if it is independent from call to call; then so does the width, as a logarithm.
+/// whose scatter decreases with the square root of its time if it is independent from call to call.
 fn resolving_time_seconds(interval: Interval, time_seconds: f64) -> Option<f64> {
-    let widths = (interval.high / interval.low).ln() / MAX_SHOWN_FACTOR.ln();
-    (!interval.is_resolved()).then_some(time_seconds * widths * widths)
+    interval.resolving_factor().map(|factor| time_seconds * factor)
 }
 
 /// All confidence intervals.

@@ -1,5 +1,7 @@
 //! Rows in full: one block of sizes for each benchmark, backend, number of ranks, mode and group that is shown.
 
+use beff_statistics::bootstrap::Interval;
+
 use crate::frame::report::model::{ReportBlock, ReportSection};
 use crate::frame::report::table::{Table, TableCell, PART_SEPARATOR};
 use crate::frame::report::text::count;
@@ -141,15 +143,22 @@ fn reasons(rows: &Rows<'_>) -> Vec<String> {
     rows.rows.iter().filter_map(why).chain(not_run).collect()
 }
 
+/// The ends of an interval that is narrow enough to be shown.
+fn resolved(ends: Option<[f64; 2]>) -> Option<[f64; 2]> {
+    ends.filter(|ends| Interval::from(*ends).is_resolved())
+}
+
 /// Repeated rows with their confidence intervals.
 fn repetition_table(rows: &Rows<'_>) -> Option<Table> {
     let ends =
         |interval: Option<[f64; 2]>, shown: fn(f64) -> String| [0, 1].map(|end| interval.map(|ends| shown(ends[end])));
     let row = |(record, value): &(&RowRecord, &RowValue)| {
         let found = value.repeated?;
-        let [low, high] = ends(found.interval_seconds, usec);
+        let [low, high] = ends(resolved(found.interval_seconds), usec);
+        let is_wide = found.interval_seconds.is_some() && low.is_none();
         let half_width = found.half_width_share.map(|share| format!("{:.1}", 100.0 * share));
-        let [slow, fast] = ends(found.interval_mb_per_second, decimals);
+        let half_width = if is_wide { Some("wide".to_owned()) } else { half_width };
+        let [slow, fast] = ends(resolved(found.interval_mb_per_second), decimals);
         let rates = [found.mean_mb_per_second.map(decimals), slow, fast];
         let rates = rates.into_iter().filter(|_| rows.columns != ColumnSet::OpenClose);
         let times = [Some(found.measurements.to_string()), Some(usec(found.mean_seconds)), low, high, half_width];
@@ -209,7 +218,7 @@ const OVERLAP_NOTE: &str = "t_pure: the blocking call; t_CPU: a load of the same
                        groups. Writes: including the sync after them, which no load can hide.";
 const REPETITIONS_NOTE: &str =
     "Repetitions: number of measurements, including the first; mean: geometric, with its 95 % interval by the spread within \
-                     this run.";
+                     this run; wide: its ends differ by more than a factor of two, and it is not shown.";
 const PRIVATE_NOTE: &str = "Priv: each rank moves its portion of X in a private file; the portions add up to X.";
 
 fn notes(blocks: &[Rows<'_>]) -> Vec<String> {

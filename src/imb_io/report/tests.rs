@@ -31,6 +31,17 @@ fn golden_reports() {
 }
 
 #[test]
+fn an_interval_wider_than_a_factor_of_two_is_not_shown() {
+    let mut result = fixtures::complete();
+    for (number, again) in result.repetitions.iter_mut().enumerate() {
+        let factor = [0.25, 4.0][number % 2];
+        again.measurement.times.iter_mut().for_each(|t| t.max_seconds *= factor);
+    }
+    let text = assert_fits(&result, "width") + &full_text(&result, DetailLevel::Full);
+    assert!(text.contains("are wider than a factor of 2 (widest: ") && text.contains(" wide "), "{text}");
+}
+
+#[test]
 fn every_suffix_has_its_view() {
     for (name, result, derived) in fixtures::all() {
         for suffix in result.suffixes() {

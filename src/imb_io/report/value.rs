@@ -1,11 +1,13 @@
 //! The verdict, and the widest confidence interval of the rows.
 
+use beff_statistics::bootstrap::Interval;
+
 use crate::frame::report::model::{HeadlineValue, TextStyle};
 use crate::frame::report::outcome_text;
 use crate::frame::report::text::{count, percent};
 use crate::frame::units::{format_seconds, format_size};
 use crate::imb_io::records::ImbResult;
-use crate::imb_io::values::{ImbDerived, ImbVerdict, VerificationVerdict};
+use crate::imb_io::values::{ImbDerived, ImbVerdict, RepeatedRow, VerificationVerdict};
 
 pub(super) fn verdict(verdict: VerificationVerdict) -> &'static str {
     match verdict {
@@ -91,7 +93,12 @@ pub(super) fn repetitions(result: &ImbResult, derived: &ImbDerived) -> Option<St
         Some((record, half_width)) => {
             let size = record.sample_bytes.map_or_else(String::new, |bytes| format!(" {}", format_size(bytes)));
             let least = format!("widest: {}{size}", record.benchmark);
-            format!("{number} repeated, 95 % within {} ({least})", percent(half_width))
+            let is_resolved =
+                |found: &RepeatedRow| found.interval_seconds.is_some_and(|ends| Interval::from(ends).is_resolved());
+            match again.iter().filter(|(_, found)| found.half_width_share.is_some() && !is_resolved(found)).count() {
+                0 => format!("{number} repeated, 95 % within {} ({least})", percent(half_width)),
+                wide => format!("{number} repeated; 95 % intervals of {wide} are wider than a factor of 2 ({least})"),
+            }
         }
     };
     (!again.is_empty()).then_some(text)
