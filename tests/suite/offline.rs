@@ -99,3 +99,27 @@ fn options_of_the_release_that_are_missing_are_named() {
         assert!(parts.iter().all(|part| text.contains(part)), "{args:?}: {text}");
     }
 }
+
+/// The balance factor of the value that is in the file: 45.909 MB/s and 4447 MB/s by 20 Gflop/s.
+#[test]
+fn a_report_has_the_balance_factor_for_a_given_rmax() {
+    let report = |file: &str, rmax: &str| {
+        let file = format!("{}/{file}", env!("CARGO_MANIFEST_DIR"));
+        Command::new(PROGRAM).args(["report", &file, "--full", "--rmax", rmax]).output().unwrap()
+    };
+    for (file, balance) in [
+        ("docs/runs/mpich-2ranks-15m-strict.json", "  2.295e-3\n"),
+        ("docs/runs/mpich-2ranks-b_eff.jsonl", " 0.22236 bytes per floating-point operation"),
+    ] {
+        let text = String::from_utf8(report(file, "20").stdout).unwrap();
+        assert!(text.contains(balance), "{file}: {text}");
+    }
+    for (file, rmax, reason) in [
+        ("docs/runs/mpich-2ranks-15m-strict.json", "0", "above zero"),
+        ("tests/schema-2/imb_io.json", "20", "it has no balance factor"),
+    ] {
+        let refused = report(file, rmax);
+        assert_eq!(refused.status.code(), Some(2), "{file}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(reason), "{file}: {refused:?}");
+    }
+}
