@@ -93,8 +93,7 @@ pub struct MeasureArgs {
     /// Directory on the storage to measure, visible to all ranks
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = HEADING_FILES)]
     pub path: PathBuf,
-    /// Storage space for all files of the run: a size such as 200G, or a percentage of the free space [default: 80% for a run; `plan`
-    /// assumes no limit]
+    /// Storage space for all files of the run: a size such as 200G, or a percentage of the free space [default: 80%]
     #[arg(long, value_name = "LIMIT", value_parser = space_limit, help_heading = HEADING_FILES)]
     pub space: Option<SpaceLimit>,
     /// Storage sheet.

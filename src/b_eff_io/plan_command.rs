@@ -5,11 +5,12 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::cli::{PlanArgs, PlannedRate};
-use crate::b_eff_io::config::Config;
+use crate::b_eff_io::config::{Config, SpaceLimit};
 use crate::b_eff_io::plan::cache_yardstick::{forecast, CacheForecast, PlannedCache};
 use crate::b_eff_io::plan::memory as plan_memory;
 use crate::b_eff_io::plan::preview::{preview, Preview, PreviewInput};
 use crate::b_eff_io::plan::run::writing_backends;
+use crate::b_eff_io::plan::space_forecast::{self, SpaceForecast};
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::{plan_table, MeasuredRates};
 use crate::frame::command::{
@@ -22,6 +23,7 @@ use crate::frame::records::StorageKey;
 use crate::frame::report::journal::read_journal;
 use crate::frame::report::parse;
 use crate::frame::system::storage;
+use crate::frame::units::format_size;
 
 /// Every line of a journal begins with its kind.
 const JOURNAL_BEGIN: &[u8] = b"{\"record\":";
@@ -33,12 +35,9 @@ const JOURNAL_BEGIN: &[u8] = b"{\"record\":";
 pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let config = args.config(&backend_capabilities())?;
     let writing = writing_backends(&config);
-    // The plan is often for another machine, so the local free space counts only if the user requests it.
-    let limit_bytes = match args.measure.space.filter(|_| writing > 0) {
-        None => None,
-        Some(limit) => Some(limit.bytes(storage::free_bytes(&config.path).map_err(|e| {
-            UsageError::new(format!("--path {}: {e}", config.path.display()), "Name an existing directory.")
-        })?)),
+    let space = match writing {
+        0 => PlannedSpace { limit_bytes: None, basis: "nothing is written".into() },
+        _ => planned_space(&config, args.measure.space.is_some())?,
     };
     let (ranks_of_host, cache_share_bytes) = planned_cache_share(args.ranks)?;
     let host = PlannedHost {
@@ -51,7 +50,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         PlannedRate::Measured(path) => measured_rates(path)?,
     };
     let input = PreviewInput {
-        limit_bytes,
+        limit_bytes: space.limit_bytes,
         rate_bytes_per_second: rates.all,
         limit_seconds: limit_seconds(config.time_limit)?,
         ..preview_input(&config, args.ranks, &host)
@@ -59,10 +58,18 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let plan = preview(&input).map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
     let cache_yardsticks = forecast(&input, planned_cache(&config), rates.accesses)
         .map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
+    let space_forecast = space_forecast::forecast(&input, &plan)
+        .map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
     if args.json {
-        publish_json_once(&PlanDocument { plan: &plan, cache_yardsticks: &cache_yardsticks })?;
+        publish_json_once(&PlanDocument {
+            plan: &plan,
+            space_basis: &space.basis,
+            space_forecast: space_forecast.as_ref(),
+            cache_yardsticks: &cache_yardsticks,
+        })?;
     } else {
-        let text = plan_table::text(&plan) + &plan_table::cache_text(&cache_yardsticks);
+        let text =
+            plan_table::text(&plan, &space.basis, space_forecast.as_ref()) + &plan_table::cache_text(&cache_yardsticks);
         publish_once(text.as_bytes())?;
     }
     Ok(Exit::Ok)
@@ -72,8 +79,41 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
 struct PlanDocument<'a> {
     #[serde(flatten)]
     plan: &'a Preview,
+    /// Origin of the limit of the space.
+    space_basis: &'a str,
+    /// What ends no pattern for lack of space; null: none does.
+    space_forecast: Option<&'a SpaceForecast>,
     /// Twenty times the cache of the file system, by partition and access method.
     cache_yardsticks: &'a [CacheForecast],
+}
+
+struct PlannedSpace {
+    limit_bytes: Option<u64>,
+    basis: String,
+}
+
+/// As a run derives it. A directory that does not exist here, on another machine, has no limit unless one is given.
+fn planned_space(config: &Config, is_given: bool) -> Result<PlannedSpace, UsageError> {
+    let path = config.path.display();
+    let percent = match config.space_limit {
+        SpaceLimit::Bytes(bytes) => return Ok(PlannedSpace { limit_bytes: Some(bytes), basis: "--space".into() }),
+        SpaceLimit::Percent(percent) => percent,
+    };
+    let unknown = match storage::storage_record(&config.path) {
+        Ok(storage) if !storage::is_space_unknown(&storage) => {
+            let free = storage.free_bytes;
+            return Ok(PlannedSpace {
+                limit_bytes: Some(config.space_limit.bytes(free)),
+                basis: format!("{percent} % of {} free under {path}", format_size(free)),
+            });
+        }
+        Ok(storage) => format!("{} under {path} does not report its free space", storage.fs_type),
+        Err(e) => e.to_string(),
+    };
+    if is_given {
+        return Err(UsageError::new(unknown, "Name an existing directory with --path, or give --space in bytes."));
+    }
+    Ok(PlannedSpace { limit_bytes: None, basis: format!("{unknown}; give --space in bytes") })
 }
 
 fn planned_cache(config: &Config) -> PlannedCache {

@@ -16,6 +16,7 @@ pub mod run;
 pub mod schedule;
 pub mod segments;
 pub mod space;
+pub mod space_forecast;
 pub mod strict_cost;
 #[cfg(test)]
 mod tiling;

@@ -4,6 +4,7 @@ use crate::b_eff_io::config::Partitions;
 use crate::b_eff_io::plan::cache_yardstick::CacheForecast;
 use crate::b_eff_io::plan::outlook::{EndedBy, Outlook};
 use crate::b_eff_io::plan::preview::{FilePreview, PartitionPreview, PatternPreview, Preview, PreviewInput};
+use crate::b_eff_io::plan::space_forecast::SpaceForecast;
 use crate::b_eff_io::plan::strict_cost::StrictCost;
 use crate::b_eff_io::plan::Role;
 use crate::frame::records::AccessMethod;
@@ -52,11 +53,11 @@ pub fn cache_text(all: &[CacheForecast]) -> String {
 }
 
 /// Formats the plan of a run with lines of at most [`crate::frame::report::text::WIDTH`]. Calls and bytes are valid at the assumed
-/// bandwidth only.
+/// bandwidth only. `space_basis`: origin of the limit of the space; `short`: the space ends patterns.
 #[must_use]
-pub fn text(preview: &Preview) -> String {
+pub fn text(preview: &Preview, space_basis: &str, short: Option<&SpaceForecast>) -> String {
     let mut page = TextPage::default();
-    head(&mut page, preview);
+    head(&mut page, preview, space_basis, short);
     for partition in &preview.partitions {
         table(&mut page, partition);
         outlook(&mut page, partition, preview.input.rate_bytes_per_second);
@@ -64,7 +65,7 @@ pub fn text(preview: &Preview) -> String {
     page.finish()
 }
 
-fn head(page: &mut TextPage, preview: &Preview) {
+fn head(page: &mut TextPage, preview: &Preview, space_basis: &str, short: Option<&SpaceForecast>) {
     let input = &preview.input;
     page.line("Plan of a b_eff_io run; nothing has been measured or written.");
     page.line("sizes in the tables: 1 kB = 1024 bytes, 1 MB = 1024 kB; bandwidth: 1 MB/s = 1 000 000 bytes/s");
@@ -99,7 +100,58 @@ fn head(page: &mut TextPage, preview: &Preview) {
         page.field("time limit", &format!("{}: {fits}", format_seconds(seconds)));
     }
     let limit = input.limit_bytes.map_or_else(|| "no limit".to_owned(), |b| format!("limit {}", format_size(b)));
-    page.field("space", &format!("{} for all files of the run ({limit})", format_size(preview.total_bytes)));
+    page.field(
+        "space",
+        &format!("{} for all files of the run ({limit}: {space_basis})", format_size(preview.total_bytes)),
+    );
+    page.field("ends first", &ends_first(preview, short));
+    memory(page, preview);
+    page.field(
+        "assumed",
+        &format!(
+            "{:.1} MB/s for every pattern, all ranks together: calls, bytes and file sizes of time-driven patterns follow from it",
+            input.rate_bytes_per_second / 1e6
+        ),
+    );
+}
+
+/// What ends the first writes: the bytes that they would need, and what would fit.
+fn ends_first(preview: &Preview, short: Option<&SpaceForecast>) -> String {
+    let Some(short) = short else {
+        return "the time and the counts of the definition, not the space".into();
+    };
+    let what = if short.patterns.is_empty() {
+        "the space, which reduces M_PART".to_owned()
+    } else {
+        format!("the space, in the first writes of patterns {}", ranges(&short.patterns))
+    };
+    let mut remedies = Vec::new();
+    if let Some(bytes) = short.required_bytes {
+        remedies.push(format!("--space {} would hold them", space_option(bytes)));
+    }
+    if let Some(seconds) = short.fitting_time_seconds {
+        remedies.push(format!("-T {seconds}s fits into the given space"));
+    }
+    let without = format_size(short.unlimited_bytes);
+    let time = format_seconds(preview.input.time_seconds);
+    let remedies = if remedies.is_empty() { String::new() } else { format!("; {}", remedies.join(", ")) };
+    format!("{what}: without a limit T = {time} writes {without} at the assumed rate{remedies}")
+}
+
+/// As an argument of `--space`, rounded up.
+fn space_option(bytes: u64) -> String {
+    let (unit, name) = if bytes >= 10 << 40 {
+        (1 << 40, 'T')
+    } else if bytes >= 1 << 30 {
+        (1 << 30, 'G')
+    } else {
+        (1 << 20, 'M')
+    };
+    format!("{}{name}", bytes.div_ceil(unit))
+}
+
+fn memory(page: &mut TextPage, preview: &Preview) {
+    let input = &preview.input;
     page.field(
         "memory",
         &format!(
@@ -117,13 +169,6 @@ fn head(page: &mut TextPage, preview: &Preview) {
              counts its ranks",
             format_size(input.cache_share_bytes),
             count(input.ranks_of_host, "rank")
-        ),
-    );
-    page.field(
-        "assumed",
-        &format!(
-            "{:.1} MB/s for every pattern, all ranks together: calls, bytes and file sizes of time-driven patterns follow from it",
-            input.rate_bytes_per_second / 1e6
         ),
     );
 }
@@ -304,6 +349,7 @@ mod tests {
     use crate::b_eff_io::config::Release;
     use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::plan::preview::preview;
+    use crate::b_eff_io::plan::space_forecast::forecast;
     use crate::frame::report::text::WIDTH;
 
     fn input(ranks: u64, limit_bytes: Option<u64>) -> PreviewInput {
@@ -332,9 +378,26 @@ mod tests {
         }
     }
 
+    fn shown(input: &PreviewInput) -> String {
+        let plan = preview(input).unwrap();
+        let short = forecast(input, &plan).unwrap();
+        text(&plan, "80 % of the free space", short.as_ref())
+    }
+
     #[test]
     fn golden_plan() {
-        insta::assert_snapshot!("plan", text(&preview(&input(2, Some(8 << 30))).unwrap()));
+        insta::assert_snapshot!("plan", shown(&input(2, Some(8 << 30))));
+    }
+
+    #[test]
+    fn a_plan_says_what_ends_first() {
+        let of = |limit_bytes| shown(&input(2, limit_bytes)).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(of(None).contains("(no limit: 80 % of the free space) ends first the time and the counts"));
+        let short = of(Some(1 << 40));
+        for part in ["ends first the space, in the first writes of patterns ", "would hold them, -T ", "s fits into"] {
+            assert!(short.contains(part), "{part}: {short}");
+        }
+        assert_eq!([(10 << 40) + 1, 5 << 40, (1 << 30) + 1, 1].map(space_option), ["11T", "5120G", "2G", "1M"]);
     }
 
     #[test]
@@ -378,7 +441,7 @@ mod tests {
             time_seconds: 60.0,
             ..input
         };
-        text(&preview(&change(small)).unwrap()).split_whitespace().collect::<Vec<_>>().join(" ")
+        shown(&change(small)).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -439,7 +502,7 @@ mod tests {
 
     #[test]
     fn the_plan_says_what_fits_into_the_time_limit() {
-        let with = |limit_seconds| text(&preview(&PreviewInput { limit_seconds, ..input(2, None) }).unwrap());
+        let with = |limit_seconds| shown(&PreviewInput { limit_seconds, ..input(2, None) });
         assert!(!with(None).contains("time limit"));
         assert!(with(Some(1e6)).contains("the run fits"));
         let short = with(Some(180.0));
@@ -454,7 +517,7 @@ mod tests {
 
     #[test]
     fn ten_million_ranks_fit_into_the_columns() {
-        let text = text(&preview(&PreviewInput { backends: 1, ..input(10_000_000, None) }).unwrap());
+        let text = shown(&PreviewInput { backends: 1, ..input(10_000_000, None) });
         for line in text.lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
