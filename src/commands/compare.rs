@@ -10,7 +10,7 @@ use super::results::{check_names, open};
 use crate::frame::benchmark::{parse_options, BenchmarkModule, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::options::{common_help, parse_positive};
+use crate::frame::options::common_help;
 use crate::frame::report::comparison::{json, markdown, text, ComparisonSide, ComparisonView};
 use crate::frame::report::text::list;
 use crate::frame::values::comparable::{ComparableRun, FactKind};
@@ -65,11 +65,11 @@ pub struct CompareArgs {
     /// Results: journals (.jsonl) or documents (.json); runs of a side with commas, or sides with -- between
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Exit code 4 if a number is judged slower, and its speed is less than LIMIT times that of the first side
-    #[arg(long, value_name = "LIMIT", value_parser = parse_positive)]
+    /// Exit code 4 if a number is judged slower, and its speed is less than this share of that of the first side: 95%, or 0.95
+    #[arg(long, value_name = "SHARE", value_parser = parse_limit)]
     pub fail_below: Option<f64>,
-    /// Variation from run to run, used where each side has one run; by default 14 % with direct I/O, 100 % through caches
-    #[arg(long, value_name = "PERCENT", value_parser = parse_noise)]
+    /// Variation from run to run, used where each side has one run: 5%, or 0.05; by default 14% with direct I/O, 100% through caches
+    #[arg(long, value_name = "SHARE", value_parser = parse_noise)]
     pub noise: Option<f64>,
     /// All facts that differ, and every number with its interval
     #[arg(long)]
@@ -82,11 +82,43 @@ pub struct CompareArgs {
     pub format: CompareFormat,
 }
 
-/// A factor, 1 or more, from `14%` or `14`.
+/// Largest variation that can be meant.
+const MAX_NOISE: f64 = 100.0;
+
+/// A share from `5%` or `0.05`. A number above 1 without a sign is refused: `5` may mean a percentage or a factor.
+fn parse_share(text: &str, example: &str) -> Result<f64, String> {
+    let no_number = || format!("'{text}' is not a share; write {example}");
+    let number =
+        |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(no_number);
+    match text.strip_suffix('%') {
+        Some(percent) => Ok(number(percent)? / 100.0),
+        None => match number(text)? {
+            share if share > 1.0 => {
+                Err(format!("{text} is more than 1, the whole; write {text}% for a percentage, e.g. {example}"))
+            }
+            share => Ok(share),
+        },
+    }
+}
+
+/// A factor, 1 or more.
 fn parse_noise(text: &str) -> Result<f64, String> {
-    match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
-        Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(1.0 + percent / 100.0),
-        _ => Err("a share in percent, e.g. 14%".into()),
+    match parse_share(text, "5% or 0.05")? {
+        share if share > MAX_NOISE => {
+            Err(format!("with a variation of {text} every result would be equal; write e.g. 5%"))
+        }
+        share => Ok(1.0 + share),
+    }
+}
+
+/// A share above 0, at most 1.
+fn parse_limit(text: &str) -> Result<f64, String> {
+    match parse_share(text, "95% or 0.95")? {
+        share if share <= 0.0 => Err("the share must be above zero; write e.g. 95%, or 0.95".into()),
+        share if share > 1.0 => {
+            Err(format!("a speed of {text} of the first side is not slower; write a share of at most 100%, e.g. 95%"))
+        }
+        share => Ok(share),
     }
 }
 

@@ -227,5 +227,15 @@ fn what_cannot_be_compared_is_refused() {
 #[test]
 fn noise_is_a_share() {
     assert_eq!([parse_noise("50%"), parse_noise("25 %"), parse_noise("0")], [Ok(1.5), Ok(1.25), Ok(1.0)]);
-    assert!(["", "-1", "nan", "x%"].iter().all(|text| parse_noise(text).is_err()));
+    assert_eq!([parse_noise("0.5"), parse_noise("150%"), parse_noise("1")], [Ok(1.5), Ok(2.5), Ok(2.0)]);
+    assert!(["", "-1", "nan", "x%", "inf", "1e9%"].iter().all(|text| parse_noise(text).is_err()));
+    assert!(parse_noise("14").unwrap_err().contains("14%"));
+}
+
+#[test]
+fn the_limit_is_in_the_unit_of_the_noise() {
+    assert_eq!([parse_limit("95%"), parse_limit("0.95"), parse_limit("100%")], [Ok(0.95), Ok(0.95), Ok(1.0)]);
+    assert!(parse_limit("95").unwrap_err().contains("95%"));
+    assert!(parse_limit("105%").unwrap_err().contains("at most 100%"));
+    assert!(["", "-1", "0", "0%", "nan", "x"].iter().all(|text| parse_limit(text).is_err()));
 }
