@@ -1,4 +1,4 @@
-//! PREFIX.csv: one line for each measurement. Units are in the column names.
+//! PREFIX.csv: one line for each measurement. Units are in the column names, and no text is a formula of a spreadsheet.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -52,10 +52,19 @@ impl CsvCell<'_> {
 
     fn escaped(self) -> Self {
         match self {
-            Self::Text(text) => Self::Text(terminal_escape::line(&text).into_owned().into()),
+            Self::Text(text) => Self::Text(without_formula(terminal_escape::line(&text).into_owned()).into()),
             other => other,
         }
     }
+}
+
+/// A spreadsheet takes a text that begins so for a formula, whose functions may read files and open connections: names in a foreign result
+/// are not trusted. An apostrophe makes it a text.
+pub(crate) fn without_formula(text: String) -> String {
+    if text.starts_with(['=', '+', '-', '@']) {
+        return format!("'{text}");
+    }
+    text
 }
 
 /// Columns that identify the run: first in every line, so that tables of several runs can be concatenated.
@@ -183,6 +192,17 @@ mod tests {
             "r1,,,\"MPICH, 4\",a=b,,one_word,18446744073709551615,1e-7,,false",
         ];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn no_text_is_a_formula() {
+        let origin = RunColumns { host: "=HYPERLINK(\"x\")".into(), mpi: "@SUM(1)".into(), ..RunColumns::default() };
+        let rows = ["-1+2", "+x", "a=b", "'", ""].map(|name| ExampleRow { name: name.into(), seconds: Some(-2.0) });
+        let (at, lines) = read_csv(&csv_table(&origin, &COLUMNS, rows).unwrap());
+        let column = |name: &str| lines.iter().map(|line| line[at(name)].to_owned()).collect::<Vec<_>>();
+        assert_eq!(column("name"), ["'-1+2", "'+x", "a=b", "'", ""]);
+        assert_eq!([&lines[0][at("host")], &lines[0][at("mpi")]], ["'=HYPERLINK(\"x\")", "'@SUM(1)"]);
+        assert_eq!(column("seconds"), ["-2.0"; 5], "a number is one");
     }
 
     #[test]

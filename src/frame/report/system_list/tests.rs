@@ -118,7 +118,9 @@ fn a_system_without_values_says_so() {
 fn every_view_has_every_value() {
     let mut all = example();
     all[1].file = "a,\"b\"\n<i>\u{1b}[31m".into();
+    all[1].hints = "=1+1".into();
     let bytes = csv(&all).unwrap();
+    assert!(String::from_utf8_lossy(&bytes).contains(",'=1+1,"));
     let lines: Vec<::csv::StringRecord> =
         ::csv::Reader::from_reader(&bytes[..]).records().map(|r| r.unwrap()).collect();
     assert_eq!(lines.len(), all.iter().map(|v| v.values.len()).sum::<usize>());

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::maxima::{systems, Maximum, SystemMaxima, Tried};
 use super::value::{ListedStatus, ListedValue, ReleaseEntry};
+use crate::frame::report::csv::without_formula;
 use crate::frame::report::model::{labelled_texts, LabelledText, ReportBlock, ReportSection};
 use crate::frame::report::render;
 use crate::frame::report::table::Table;
@@ -199,7 +200,7 @@ pub fn csv(all: &[ListedValue]) -> Result<Vec<u8>, ::csv::Error> {
     let found = systems(all);
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     // A cell is one line without control sequences.
-    let escaped = |text: &str| terminal_escape::line(text).into_owned();
+    let escaped = |text: &str| without_formula(terminal_escape::line(text).into_owned());
     for value in all {
         let texts = [
             &value.file,
