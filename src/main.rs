@@ -7,7 +7,7 @@ use beff_ffi::alloc::CountingAllocator;
 use beff_raw::cli::{self, CommandLineError};
 use beff_raw::frame::command::{exit_with_clap, print_diagnostic, publish_once, reject_usage};
 use beff_raw::frame::error::{Exit, UsageError};
-use beff_raw::frame::run::interrupt::catch_sigxfsz;
+use beff_raw::frame::run::interrupt::{catch_sigxfsz, exit_at_once_on_signals};
 use beff_raw::frame::system::launcher::is_launched;
 
 /// Counts allocations, so that every result shows that there were none inside the clock.
@@ -29,6 +29,11 @@ fn main() -> ExitCode {
         Err(CommandLineError::Usage(error)) => return reject_usage(&error.to_string()).into(),
         Err(CommandLineError::Clap(said)) => return exit_with_clap(&said),
     };
+    if command.measures {
+        if let Err(error) = exit_at_once_on_signals() {
+            print_diagnostic(&format!("signals cannot be caught before the run: {error}"));
+        }
+    }
     let exit = (command.run)(&options).unwrap_or_else(|error| {
         let message = format!("{error:#}");
         if error.is::<UsageError>() && !command.is_host_specific {

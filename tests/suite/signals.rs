@@ -42,6 +42,26 @@ fn one_process_without_launcher() {
     }
 }
 
+/// True if the process has a handler of SIGINT (bit 1 of SigCgt, proc(5)).
+fn catches_sigint(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 2 != 0))
+}
+
+/// Before MPI_Init, which may wait: nothing was created, so there is nothing to keep.
+#[test]
+fn a_signal_at_the_start_ends_with_the_code_of_an_interrupted_run() {
+    let scratch = Scratch::new();
+    let mut running = Launch::alone().args(["-T", "30s", "--backend", "posix"]).into(&scratch).start();
+    let pid = running.pid();
+    running.until("a handler", || catches_sigint(pid));
+    signal(pid, "INT");
+    let run = running.wait();
+    run.expect(130);
+    assert!(run.seconds < 10.0 && scratch.list("disk").is_empty() && !scratch.join("out.jsonl").exists(), "{run}");
+}
+
 #[test]
 fn through_the_launcher() {
     for name in ["INT", "TERM"] {

@@ -4,11 +4,12 @@
 //! soon after; then files are closed and the result is published. A second signal has no effect.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use beff_ffi::{Comm, MpiError};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 
+use crate::frame::error::Exit;
 use crate::frame::records::RunOutcome;
 use crate::frame::run::agree;
 use crate::frame::run::job_limit::JobLimit;
@@ -18,6 +19,23 @@ const NO_REQUEST: u64 = 0;
 const LIMIT_REQUEST: u64 = 1;
 const SIGNAL_REQUEST: u64 = 2;
 const FAILURE_REQUEST: u64 = 3;
+
+/// True while a signal ends the process at once.
+static EXITS_AT_ONCE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Until [`Interrupt::watch`] a signal ends the process at once with the exit code of an interrupted run: nothing is measured or created
+/// yet, and a call of MPI_Init that waits checks no flag. Launchers report the signal itself as 2.
+///
+/// # Errors
+/// A handler cannot be installed.
+pub fn exit_at_once_on_signals() -> std::io::Result<()> {
+    let is_early = EXITS_AT_ONCE.get_or_init(|| Arc::new(AtomicBool::new(true)));
+    for signal in [SIGINT, SIGTERM] {
+        let code = i32::from(Exit::Interrupted.code());
+        signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(is_early))?;
+    }
+    Ok(())
+}
 
 /// Whether the user or the batch system has requested an end, or the time limit requires one.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +54,9 @@ impl Interrupt {
         let this = Self::default();
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&this.flag))?;
+        }
+        if let Some(is_early) = EXITS_AT_ONCE.get() {
+            is_early.store(false, Ordering::SeqCst);
         }
         Ok(this)
     }
