@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -190,9 +191,12 @@ fn metrics_are_there_in_every_benchmark() {
     for command in commands {
         let scratch = Scratch::new();
         let file = scratch.join("run.prom");
-        let launch = Launch::new(2).args(command).arg("--metrics").arg(&file);
+        // The collector is another user, whatever the umask of the run is.
+        let launch = Launch::through(&["sh", "-c", "umask 077; exec \"$@\"", "sh"], 2);
+        let launch = launch.args(command).arg("--metrics").arg(&file);
         let run = if command[0] == "comm" { launch.run() } else { launch.into(&scratch).run() };
         run.expect(0);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644, "{command:?}");
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!([metric(&text, "finished"), metric(&text, "progress_ratio")], [1.0, 1.0], "{command:?}: {text}");
         assert!(metric(&text, "moved_bytes_total") > 0.0, "{command:?}: {text}");

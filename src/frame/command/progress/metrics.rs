@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -60,11 +61,9 @@ impl MetricsFile {
 
     fn write(&mut self) -> io::Result<()> {
         let directory = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Readable for the collector, which is another user.
-        let mut file = tempfile::Builder::new()
-            .prefix(".beff-raw-metrics")
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-            .tempfile_in(directory)?;
+        let mut file = tempfile::Builder::new().prefix(".beff-raw-metrics").tempfile_in(directory)?;
+        // Readable for the collector, which is another user, whatever the umask is.
+        file.as_file().set_permissions(PermissionsExt::from_mode(0o644))?;
         file.write_all(exposition_text(&self.run, &self.title, self.started, &self.state).as_bytes())?;
         replace(file, &self.path)?;
         self.written = Some(Instant::now());
@@ -191,6 +190,8 @@ mod tests {
             ..standing("read")
         };
         metrics.part(&ProgressSnapshot { standing: &standing, elapsed_seconds: 1.0, left_seconds: 3.0, share: 0.25 });
+        // The collector is another user; the umask of the run does not count.
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         // Not yet: the previous write was just now.
         assert_eq!(std::fs::read_to_string(&path).unwrap(), begin);
         metrics.end(FinalProgress { elapsed_seconds: 4.0, share: 1.0, is_complete: true });
