@@ -37,7 +37,8 @@ environment=$("$root/scripts/env.sh" "$name")
 eval "$environment"
 find_cargo
 say "build: release, $BEFF_MPI_NAME ($MPICC)"
-cargo build --release --locked --bin beff-raw --manifest-path "$root/Cargo.toml" >&2
+# With the profiler: the documents go on with beff-raw profile.
+cargo build --release --locked -p beff-raw -p beff-profiler --manifest-path "$root/Cargo.toml" >&2
 
 read -ra launch <<<"$BEFF_MPIRUN"
 read -ra extra <<<"${ARGS:-}"

@@ -9,7 +9,7 @@ use beff_backends::{
 use beff_ffi::Comm;
 use clap::Args;
 
-use super::profile::profilers;
+use super::profile::{profiler_build_command, profilers};
 use crate::frame::benchmark::{keep_arguments, parse_options, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
@@ -91,7 +91,7 @@ fn build(text: &mut String) -> anyhow::Result<()> {
     writeln!(text, "  MPI-IO layer {}", io_layer(&library, &environment::relevant_environment()))?;
     let profilers = profilers();
     if profilers.is_empty() {
-        writeln!(text, "  profiler     none: `cargo build --release -p beff-profiler` builds one for this MPI")?;
+        writeln!(text, "  profiler     none; to build it for this MPI: {}", profiler_build_command())?;
     }
     for profiler in profilers {
         writeln!(text, "  profiler     {profiler}")?;

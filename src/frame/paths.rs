@@ -61,6 +61,18 @@ pub fn shell_word(word: &OsStr) -> String {
     word.to_str().map_or_else(|| format!("$'{}'", word.as_bytes().escape_ascii()), str::to_owned)
 }
 
+/// A word of a command line as it is typed: in quotes where the shell would change it.
+#[must_use]
+pub fn quoted_word(word: &OsStr) -> String {
+    let text = shell_word(word);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
+    if word.to_str().is_none() || (!text.is_empty() && text.chars().all(is_plain)) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 fn encode_path(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {

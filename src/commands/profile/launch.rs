@@ -134,7 +134,8 @@ fn select_library(found: &MpiLinkage, family: Option<&str>) -> Option<PathBuf> {
         };
         print_diagnostic(&format!(
             "{what} uses {mpi}, and there is no libbeff_profiler.so for it next to this program or in BEFF_PROFILER \
-             (build it with the MPICC of that MPI: cargo build --release -p beff-profiler){run_as_is}"
+             (build it: {}){run_as_is}",
+            library::build_command(abi)
         ));
     }
     library

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::program::Abi;
+use crate::frame::paths::quoted_word;
 
 const LIBRARY_NAME: &str = "libbeff_profiler.so";
 
@@ -29,6 +30,41 @@ pub fn find_all() -> Vec<(PathBuf, Abi)> {
 
 pub fn find_any() -> Option<(PathBuf, Abi)> {
     candidate_paths().into_iter().find_map(|path| read_abi(&path).map(|abi| (path, abi)))
+}
+
+/// Command that builds a profiler where this program finds it; `abi`: for another MPI than that of this program.
+pub fn build_command(abi: Option<Abi>) -> String {
+    let program = std::env::current_exe().unwrap_or_default();
+    command_for(&program, abi, Path::is_file)
+}
+
+/// In a checkout each MPI has a target directory, `target-mpich` for `scripts/env.sh mpich`.
+fn command_for(program: &Path, abi: Option<Abi>, is_file: impl Fn(&Path) -> bool) -> String {
+    let name = |path: Option<&Path>| Some(path?.file_name()?.to_str()?.to_owned());
+    let (profile, target) = (name(program.parent()), program.parent().and_then(Path::parent));
+    let checkout = target.and_then(Path::parent).filter(|root| is_file(&root.join("scripts/env.sh")));
+    let own = name(target).and_then(|target| target.strip_prefix("target-").map(str::to_owned));
+    let other = match abi {
+        None => own.clone(),
+        Some(Abi::Mpich) => Some("mpich".to_owned()),
+        Some(Abi::OpenMpi) => Some("openmpi".to_owned()),
+        // No set-up of this program installs it.
+        Some(Abi::Standard) => None,
+    };
+    match (checkout, profile, own, other) {
+        (Some(root), Some(profile), Some(_), Some(mpi)) => {
+            let profile = if profile == "debug" { "dev" } else { &profile };
+            let root = quoted_word(root.as_os_str());
+            format!("cd {root} && eval \"$(scripts/env.sh {mpi})\" && cargo build --profile {profile} -p beff-profiler")
+        }
+        _ => {
+            let prefix = target.filter(|_| name(program.parent()).is_some_and(|name| name == "bin"));
+            let prefix =
+                prefix.map_or_else(String::new, |prefix| format!(" PREFIX={}", quoted_word(prefix.as_os_str())));
+            let wrapper = abi.map_or_else(String::new, |abi| format!(" MPICC=<mpicc of {}>", abi.name()));
+            format!("make install{prefix}{wrapper}, in the source directory of this program")
+        }
+    }
 }
 
 fn candidate_paths() -> Vec<PathBuf> {
@@ -61,4 +97,35 @@ fn read_abi(library: &Path) -> Option<Abi> {
     [(&b"mpich"[..], Abi::Mpich), (b"openmpi", Abi::OpenMpi), (b"standard", Abi::Standard)]
         .into_iter()
         .find_map(|(word, abi)| name.starts_with(word).then_some(abi))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_builds_where_the_program_looks() {
+        let of = |program: &str, abi| command_for(Path::new(program), abi, |path| path.starts_with("/src"));
+        assert_eq!(
+            of("/src/a b/target-mpich/release/beff-raw", None),
+            "cd '/src/a b' && eval \"$(scripts/env.sh mpich)\" && cargo build --profile release -p beff-profiler"
+        );
+        assert!(of("/src/target-mpich/debug/beff-raw", Some(Abi::OpenMpi))
+            .ends_with("env.sh openmpi)\" && cargo build --profile dev -p beff-profiler"));
+        assert_eq!(
+            of("/opt/x/bin/beff-raw", None),
+            "make install PREFIX=/opt/x, in the source directory of this program"
+        );
+        let other = of("/src/target-mpich/release/beff-raw", Some(Abi::Standard));
+        assert!(other.starts_with("make install MPICC=<mpicc of the standard ABI of MPI-5>"), "{other}");
+        assert!(of("beff-raw", None).starts_with("make install, in"));
+    }
+
+    /// The documents go on with `beff-raw profile`.
+    #[test]
+    fn make_run_builds_the_profiler() {
+        let script = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/run.sh")).unwrap();
+        let build = script.lines().find(|line| line.starts_with("cargo build")).unwrap();
+        assert!(build.contains("-p beff-raw -p beff-profiler"), "{build}");
+    }
 }

@@ -66,6 +66,11 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
     }
 }
 
+/// Command that builds the profiler for the MPI of this program.
+pub fn profiler_build_command() -> String {
+    library::build_command(None)
+}
+
 /// Descriptions of the available profiler libraries: MPI and path.
 pub fn profilers() -> Vec<String> {
     library::find_all().into_iter().map(|(path, abi)| format!("for {}: {}", abi.name(), path.display())).collect()
