@@ -1,13 +1,15 @@
 //! Parses the command line. The commands are those of the benchmarks and a few that belong to none; each defines its own options.
 
 mod from_result;
+mod suggestion;
 
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Args};
 
+use self::suggestion::{add_suggestion, KnownLine};
 use crate::benchmarks::BENCHMARKS;
 use crate::commands::{shell, COMMANDS};
 use crate::frame::benchmark::{keep_arguments, parse_options, Command};
@@ -176,9 +178,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Comma
     let args = translated(args.into_iter().collect()).and_then(|args| from_result::expand(args, &all, translated));
     let args: Vec<OsString> = normalize_help_words(args.map_err(CommandLineError::Usage)?);
     let line = if args.iter().any(|arg| arg == "-h") { short_command_line() } else { command_line() };
-    let mut matches = line.try_get_matches_from(&args).map_err(|error| match error.kind() {
+    let known = KnownLine { line: &line, commands: &all, hidden: &HIDDEN_COMMANDS };
+    let mut matches = line.clone().try_get_matches_from(&args).map_err(|error| match error.kind() {
         ErrorKind::InvalidUtf8 => CommandLineError::Usage(not_utf8_error(&args)),
-        _ => CommandLineError::Clap(add_suggestion(error, &args)),
+        _ => CommandLineError::Clap(add_suggestion(error, &args, known)),
     })?;
     let typed = matches.remove_subcommand();
     let of_name = |name: &str| commands().find(|command| command.name == name);
@@ -200,48 +203,6 @@ fn normalize_help_words(mut args: Vec<OsString>) -> Vec<OsString> {
         _ => {}
     }
     args
-}
-
-/// Adds a suggestion to errors for which clap has none.
-fn add_suggestion(mut error: clap::Error, args: &[OsString]) -> clap::Error {
-    let is_reported = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested]
-        .iter()
-        .any(|kind| error.get(*kind).is_some());
-    let next = match error.kind() {
-        _ if is_reported => None,
-        ErrorKind::InvalidSubcommand => {
-            let names: Vec<&str> =
-                commands().map(|command| command.name).filter(|name| !HIDDEN_COMMANDS.contains(name)).collect();
-            Some(format!("the commands are {}", names.join(", ")))
-        }
-        ErrorKind::MissingRequiredArgument => {
-            let typed = args.get(1).and_then(|word| word.to_str());
-            commands()
-                .find(|command| Some(command.name) == typed)
-                .and_then(first_example)
-                .map(|line| format!("type {line}"))
-        }
-        ErrorKind::UnknownArgument => {
-            error.get(ContextKind::InvalidArg).and_then(|arg| commands_with_option(&arg.to_string()))
-        }
-        _ => None,
-    };
-    if let Some(next) = next {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![next.into()]));
-    }
-    error
-}
-
-fn first_example(command: &'static Command) -> Option<&'static str> {
-    command.after_help.lines().find_map(|line| line.strip_prefix("      ").map(str::trim))
-}
-
-fn commands_with_option(option: &str) -> Option<String> {
-    let long = option.strip_prefix("--")?;
-    let has = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(long));
-    let line = command_line();
-    let names: Vec<&str> = line.get_subcommands().filter(|command| has(command)).map(clap::Command::get_name).collect();
-    (!names.is_empty()).then(|| format!("--{long} is an option of beff-raw {}", names.join(", ")))
 }
 
 /// Error for arguments that are not UTF-8, which clap does not name. Names of files may be any bytes.

@@ -297,3 +297,39 @@ fn invalid_command_lines_get_a_suggestion() {
     // Without a similar name there is no suggestion.
     assert!(!refused("beff-raw --no-such-thing").contains("tip:"), "{}", refused("beff-raw --no-such-thing"));
 }
+
+fn tip(line: &str) -> String {
+    let text = parse(line).unwrap_err().render().to_string();
+    text.lines().find_map(|line| line.trim().strip_prefix("tip: ")).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_suggestion_is_a_command_line_that_works() {
+    for (line, expected) in [
+        ("beff-raw report a.json --csv", "beff-raw report a.json --format=csv"),
+        ("beff-raw report --json a.json", "beff-raw report --format=json a.json"),
+        ("beff-raw io --ranks 4", "mpirun -n 4 beff-raw io"),
+        ("beff-raw comm --ranks=8 --quick", "mpirun -n 8 beff-raw comm --quick"),
+        ("beff-raw -n 4 -T 10s", "mpirun -n 4 beff-raw -T 10s"),
+        ("beff-raw --path D io", "beff-raw io --path D"),
+        ("beff-raw --path D io --backend mpiio, posix", "beff-raw io --path D --backend mpiio,posix"),
+        ("beff-raw io -T -5", "beff-raw io -T 5"),
+        ("beff-raw --backend mpiio, posix", "beff-raw --backend mpiio,posix"),
+        ("beff-raw io --backend mpiio, posix, uring -T 9s", "beff-raw io --backend mpiio,posix,uring -T 9s"),
+        ("beff-raw io --types 0, 2", "beff-raw io --types 0,2"),
+    ] {
+        let tip = tip(line);
+        assert_eq!(tip.strip_prefix("type "), Some(expected), "{line}");
+        assert!(parse(&expected[expected.find("beff-raw").unwrap()..]).is_ok(), "{expected}");
+    }
+}
+
+#[test]
+fn nothing_is_suggested_that_does_not_work() {
+    assert!(tip("beff-raw io -v").contains("-V prints the version"));
+    for line in ["beff-raw report a.json --nothing", "beff-raw report --ranks 4 a.json", "beff-raw io --ranks x"] {
+        assert!(!tip(line).contains("type ") && !tip(line).contains("-- --"), "{line}: {}", tip(line));
+    }
+    assert!(tip("beff-raw plan").starts_with("type beff-raw plan --ranks"));
+    assert!(tip("beff-raw io --repport").contains("--repeat") || !tip("beff-raw io --repport").contains("type"));
+}

@@ -75,11 +75,23 @@ fn make_plan(config: &ImbConfig, ranks: u64) -> Result<ImbPlan, UsageError> {
         .map_err(|e| UsageError::new(e.to_string(), "`beff-raw imb --plan N` shows what would run."))
 }
 
+/// One rank that is to be two or more was started without a launcher: all rows would run on it, for an hour.
+fn check_launcher(npmin: u64, ranks: u64) -> Result<(), UsageError> {
+    if ranks > 1 || npmin <= 1 {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!("--npmin {npmin}: one rank was started"),
+        format!("Start as many: mpirun -n {npmin} beff-raw imb --npmin {npmin}; or omit --npmin to measure one rank."),
+    ))
+}
+
 fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs) -> Result<Exit, CommandError> {
     let survey = bind_and_survey(world, config.bind)?;
     let mut storage = start::survey_storage(world, &config.path)?;
     let plan = start::collective_step(world, "plan", || {
         let plan = make_plan(config, world.size())?;
+        check_launcher(config.npmin, world.size())?;
         check_memory(&plan, config, &survey)?;
         check_space(&plan, config, &storage, world.size())?;
         Ok(plan)
@@ -226,6 +238,15 @@ mod tests {
 
     fn config(options: &str) -> ImbConfig {
         options_from_words::<ImbArgs>(options.split_whitespace()).config(&backend_capabilities()).unwrap()
+    }
+
+    #[test]
+    fn one_rank_that_is_to_be_two_is_told_the_launcher() {
+        let error = check_launcher(2, 1).unwrap_err().to_string();
+        assert!(error.contains("mpirun -n 2 beff-raw imb --npmin 2"), "{error}");
+        for (npmin, ranks) in [(1, 1), (2, 2), (64, 2)] {
+            assert_eq!(check_launcher(npmin, ranks), Ok(()));
+        }
     }
 
     #[test]
