@@ -64,7 +64,7 @@ const COMPLETIONS: Command = Command {
     after_help: shell::COMPLETIONS_HELP,
     options: shell::CompletionsArgs::augment_args,
     translate: keep_arguments,
-    run: |options| shell::completions(&parse_options(options)?, command_line()),
+    run: |options| shell::completions(&parse_options(options)?, &command_line()),
     measures: false,
     is_host_specific: false,
 };
