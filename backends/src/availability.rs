@@ -44,7 +44,11 @@ pub fn check_availability(row: &DriverRow, options: &DriverOptions, path: &FileP
     match tried {
         Ok(()) => Availability::Available,
         Err(e) if is_ambiguous => Availability::Unavailable(ambiguous_name_error(e)),
-        Err(e) if e.cause == FailureCause::Unsupported || e.operation == "io_uring_setup" => {
+        // A refused call of this driver does not concern the others.
+        Err(e)
+            if matches!(e.cause, FailureCause::Unsupported | FailureCause::Refused)
+                || e.operation == "io_uring_setup" =>
+        {
             Availability::Unavailable(e)
         }
         Err(e) => Availability::Failed(e),
@@ -206,6 +210,30 @@ mod tests {
             }
             std::mem::forget(universe);
         });
+    }
+
+    /// As a seccomp filter does: only the driver that makes the call cannot work.
+    #[derive(Clone, Debug)]
+    struct Refused;
+
+    impl Driver for Refused {
+        fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
+            let error = std::io::Error::from_raw_os_error(libc::EPERM);
+            Err(BackendError::from_io("fallocate", request.path, Some(0), &error))
+        }
+    }
+
+    #[test]
+    fn a_refused_call_is_no_failure_of_the_storage() {
+        let row = *drivers().iter().find(|row| row.needs_support_check).unwrap();
+        let row = DriverRow { create: |_| Box::new(Refused), ..row };
+        match check_availability(&row, &DriverOptions::default(), &FilePath::unbacked("/scratch/file")) {
+            Availability::Unavailable(error) => {
+                assert_eq!((error.operation, error.cause), ("fallocate", FailureCause::Refused));
+                assert!(error.text.contains("not permitted"), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     /// A missing directory does not depend on the backend.

@@ -20,6 +20,8 @@ pub enum FailureCause {
     Path,
     /// Anything else the kernel or the MPI library reported.
     Io,
+    /// EPERM: a seccomp filter, a container or a security module does not permit the system call.
+    Refused,
     /// The driver does not support the request with these settings.
     Unsupported,
 }
@@ -77,9 +79,8 @@ impl BackendError {
     ) -> Self {
         let cause = match error.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => FailureCause::NoSpace,
-            Some(libc::EACCES | libc::EPERM | libc::ENOENT | libc::ENOTDIR | libc::EROFS | libc::EEXIST) => {
-                FailureCause::Path
-            }
+            Some(libc::EACCES | libc::ENOENT | libc::ENOTDIR | libc::EROFS | libc::EEXIST) => FailureCause::Path,
+            Some(libc::EPERM) => FailureCause::Refused,
             Some(libc::EOPNOTSUPP | libc::ENOSYS) => FailureCause::Unsupported,
             _ => FailureCause::Io,
         };

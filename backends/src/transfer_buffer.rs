@@ -291,7 +291,9 @@ pub(crate) fn memory_file(name: &std::ffi::CStr, bytes: u64) -> std::io::Result<
     }
     // SAFETY: an open descriptor, owned here alone.
     let file = unsafe { File::from_raw_fd(fd) };
-    file.set_len(bytes)?;
+    // The caller takes an error for one of memfd_create.
+    file.set_len(bytes)
+        .map_err(|e| std::io::Error::other(format!("ftruncate of shared memory to {bytes} bytes: {e}")))?;
     Ok(file)
 }
 

@@ -8,8 +8,14 @@ use crate::error::FailureCause;
 use crate::{BackendError, Result};
 
 /// Causes by number in messages.
-const CAUSES: [FailureCause; 5] =
-    [FailureCause::NoSpace, FailureCause::Short, FailureCause::Path, FailureCause::Io, FailureCause::Unsupported];
+const CAUSES: [FailureCause; 6] = [
+    FailureCause::NoSpace,
+    FailureCause::Short,
+    FailureCause::Path,
+    FailureCause::Io,
+    FailureCause::Unsupported,
+    FailureCause::Refused,
+];
 
 /// This rank's error; otherwise that of the lowest rank with an error. Collective.
 pub(super) fn agree(comm: &Comm, operation: &'static str, path: &Path, mine: Option<BackendError>) -> Result<()> {

@@ -20,6 +20,7 @@ pub(crate) fn next_step_of(cause: FailureCause) -> &'static str {
         FailureCause::NoSpace => "free space, give a smaller --space, or choose another --path",
         FailureCause::Short => "the file system moved fewer bytes than requested without an error: check its log and its free space",
         FailureCause::Path => "check that --path exists, is writable and is the same directory on all hosts",
+        FailureCause::Refused => "the system refuses this call (a seccomp filter of a container, or an immutable file?): permit it, or choose another --backend",
         FailureCause::Io => "check the log of the kernel and of the file system; repeat with --backend posix to see if MPI-IO is the cause",
         FailureCause::Unsupported => "choose another --backend or --direct off; `beff-raw info` lists what works here",
     }
