@@ -161,5 +161,7 @@ mod two_phase;
 mod unable;
 #[path = "suite/usage.rs"]
 mod usage;
+#[path = "suite/variants.rs"]
+mod variants;
 #[path = "suite/workloads.rs"]
 mod workloads;

@@ -16,6 +16,11 @@ use crate::frame::options::{
     self, common_help, words, BindArgs, DirectAlignArgs, ProgressArgs, StorageArgs, TimeLimitArgs, DEFAULT_SEED,
     HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
+use crate::frame::variants::{self, VariantOption};
+
+/// Keys of `--variant`.
+const VARIANT_OPTIONS: &str =
+    "direct, depth, collective, aggregators, domain, preallocate, as the options of these names";
 
 /// Options of `io`.
 #[derive(Clone, Debug, Args)]
@@ -123,6 +128,10 @@ pub struct TransferArgs {
     /// Bytes that one aggregator transfers in one step of a two-phase transfer, 4K to 1G [default: 4M]
     #[arg(long, value_name = "SIZE", value_parser = options::parse_size, help_heading = HEADING_ACCESS)]
     pub domain: Option<u64>,
+    /// Variants.
+    #[arg(long, value_name = "NAME:KEY=VALUE,...", value_parser = variants::parse, help = variants::help(VARIANT_OPTIONS),
+        help_heading = HEADING_ACCESS)]
+    pub variant: Vec<VariantOption>,
     /// Transfer buffer. cold: each call uses cache-cold memory, not used by recent calls, as in a program that computes between its calls;
     /// reused: one buffer for all calls of a pattern (uring: one for each read in flight), as in IOR and fio, for comparison with them.
     /// With reused, copies from and to the page cache are faster, which is a caveat of the value

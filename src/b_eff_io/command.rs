@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::IoArgs;
-use super::config::{Config, ExchangePolicy, SpaceLimit};
+use super::config::{Config, ExchangePolicy, SpaceLimit, Variant};
 use super::continuation;
 use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
@@ -18,6 +18,7 @@ use super::run::drivers::driver_options;
 use super::run::execute::execute;
 use super::run::run_limit::RunLimit;
 use super::run::state::RunState;
+use super::run::variants::find_ineffective;
 use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::{measure_and_report, MeasuredFiles};
 use crate::frame::command::observer::ResultCollector;
@@ -73,8 +74,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
     let (mut run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
-    let direct = (config.direct, config.dio_align_bytes);
-    directory::try_direct_io(world, &mut run_dir, &mut storage, &config.backends, direct)?;
+    directory::try_direct_io(world, &mut run_dir, &mut storage, config.first_direct(), config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
     directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.hosts)?;
     let cut = cut.map(|cut| cut.with_directory(&run_dir));
@@ -94,7 +94,10 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let survey_seconds = lap_seconds(&mut begin);
     let work = |observer: &mut dyn RunObserver<JournalLine>| {
         let options = |name: &str| driver_options(config, &run_dir, name);
-        let not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends, options)?;
+        let mut not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends, options)?;
+        let ineffective = find_ineffective(world, config, &run_dir, &not_run)?;
+        start::report_skipped(world, &ineffective);
+        not_run.extend(ineffective);
         let mut run = start::collective_step(world, "memory", || {
             RunState::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
@@ -190,9 +193,9 @@ fn build_plan(
 }
 
 fn check_rank_options(config: &Config, ranks: u64) -> Result<(), UsageError> {
-    if let Some(wanted) = config.aggregators.filter(|wanted| *wanted > ranks) {
+    if let Some((given, wanted)) = aggregators(config).into_iter().find(|(_, wanted)| *wanted > ranks) {
         return Err(UsageError::new(
-            format!("--aggregators {wanted}: only {ranks} ranks were started"),
+            format!("{given} {wanted}: only {ranks} ranks were started"),
             "Give at most the number of ranks, or omit the option: then all ranks are aggregators.",
         ));
     }
@@ -203,6 +206,14 @@ fn check_rank_options(config: &Config, ranks: u64) -> Result<(), UsageError> {
         ));
     }
     Ok(())
+}
+
+/// Requested numbers of aggregators, with the option that requests each.
+fn aggregators(config: &Config) -> Vec<(String, u64)> {
+    let of_run = config.aggregators.map(|wanted| ("--aggregators".to_owned(), wanted));
+    let of_variant =
+        |variant: &Variant| Some((format!("--variant {}: aggregators", variant.name()), variant.aggregators?));
+    of_run.into_iter().chain(config.variants.iter().filter_map(of_variant)).collect()
 }
 
 /// Rejects calls and domains that exceed the memory of a rank, which would be killed during the run, or swap. Equal on all ranks.

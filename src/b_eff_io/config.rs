@@ -1,5 +1,6 @@
 //! Configuration of a run: validated, immutable, recorded in every result.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use beff_backends::OrderKind;
@@ -248,6 +249,42 @@ fn one_round() -> u32 {
     1
 }
 
+/// A backend with options of its own, measured beside the backends. What it does not set is as in the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Variant {
+    /// Its name in all records: that of its backend, `+`, and its own.
+    pub backend: String,
+    /// Direct I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct: Option<DirectPolicy>,
+    /// Maximum number of operations in flight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_depth: Option<u32>,
+    /// Collective patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collective: Option<CollectivePolicy>,
+    /// Number of aggregators in a two-phase transfer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregators: Option<u64>,
+    /// Bytes that one aggregator transfers in one step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain_bytes: Option<u64>,
+    /// Preallocation before direct first writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preallocate: Option<PreallocatePolicy>,
+    /// MPI-IO hints, key and value, for all files and patterns; they override those of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<(String, String)>,
+}
+
+impl Variant {
+    /// Its own name, without that of its backend.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        backends::variant_name(&self.backend).unwrap_or(&self.backend)
+    }
+}
+
 /// All settings that determine what is measured and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Config {
@@ -261,8 +298,11 @@ pub struct Config {
     /// Time limit of the run; None: no limit.
     #[serde(default)]
     pub time_limit: Option<TimeLimit>,
-    /// Names of the backends, in the order of their turns.
+    /// Names of the contestants, in the order of their turns: backends, then variants.
     pub backends: Vec<String>,
+    /// The contestants with options of their own.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
     /// Directory in which the run directory is created.
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
@@ -361,11 +401,45 @@ pub struct Config {
 }
 
 impl Config {
-    /// True if a backend may write directly at offsets of its own.
+    /// The settings of a contestant: those of the run, with the options of its variant.
+    #[must_use]
+    pub fn of(&self, contestant: &str) -> Cow<'_, Self> {
+        let Some(variant) = self.variants.iter().find(|variant| variant.backend == contestant) else {
+            return Cow::Borrowed(self);
+        };
+        let everywhere = |(key, value): &(String, String)| HintRule::everywhere(key, value);
+        Cow::Owned(Self {
+            direct: variant.direct.unwrap_or(self.direct),
+            queue_depth: variant.queue_depth.or(self.queue_depth),
+            collective: variant.collective.unwrap_or(self.collective),
+            aggregators: variant.aggregators.or(self.aggregators),
+            domain_bytes: variant.domain_bytes.or(self.domain_bytes),
+            preallocate: variant.preallocate.unwrap_or(self.preallocate),
+            hints: self.hints.iter().cloned().chain(variant.hints.iter().map(everywhere)).collect(),
+            ..self.clone()
+        })
+    }
+
+    /// Direct I/O of a contestant.
+    #[must_use]
+    pub fn direct_of(&self, contestant: &str) -> DirectPolicy {
+        self.of(contestant).direct.of(contestant)
+    }
+
+    /// The first contestant whose transfers may be direct.
+    #[must_use]
+    pub fn first_direct(&self) -> Option<&str> {
+        let may_be = |name: &&String| {
+            self.direct_of(name) != DirectPolicy::Off && backends::supports(name, |row| row.can_direct)
+        };
+        self.backends.iter().find(may_be).map(String::as_str)
+    }
+
+    /// True if a contestant may write directly at offsets of its own.
     #[must_use]
     pub fn may_be_direct(&self) -> bool {
         let may = |name: &String| {
-            backends::supports(name, |row| row.can_preallocate) && self.direct.of(name) != DirectPolicy::Off
+            backends::supports(name, |row| row.can_preallocate) && self.direct_of(name) != DirectPolicy::Off
         };
         self.backends.iter().any(may)
     }

@@ -7,12 +7,13 @@ use std::path::Path;
 use super::cli::{IoArgs, MeasureArgs, PlanArgs, RewriteScope, RunArgs, TransferArgs};
 use crate::b_eff_io::config::{
     BufferPolicy, CollectivePolicy, Config, ExchangePolicy, InjectedFault, Partitions, PreallocatePolicy, Release,
-    RepeatPolicy, SpaceLimit,
+    RepeatPolicy, SpaceLimit, Variant,
 };
-use crate::b_eff_io::hints::{self as rules, HintRule, HintScope};
+use crate::b_eff_io::hints::{self as rules, HintRule};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::schedule::bounds_overruns;
 use crate::b_eff_io::settings::EffectiveSettings;
+use crate::b_eff_io::variants;
 use crate::frame::benchmark::default_options;
 use crate::frame::checks::{
     backend_names, backends, check_dio_align, check_direct, check_option_effect, check_out, check_run_dir, join,
@@ -23,6 +24,7 @@ use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::frame::input;
 use crate::frame::values::NULL_BACKEND;
+use crate::frame::variants::{resolve, NamedVariant};
 
 /// Shortest scheduled time, seconds. One time unit is T/192 (T/150 in release 2.1), below this a few milliseconds: less than a call and its
 /// sync.
@@ -85,17 +87,16 @@ fn build(
     known: &[BackendCapabilities<'_>],
 ) -> Result<Config, UsageError> {
     let chosen = backends(&measure.backend, known)?;
-    check_options_have_effect(way, run, set, &chosen, known)?;
+    let variants = build_variants(measure, way, run, set, known)?;
     let types = pattern_types(&measure.types)?;
+    check_access(&types, way, run, set, &chosen, known)?;
+    check_alignment(way, run, &variants, &chosen, known)?;
     check_type_options(set, &types, &chosen, known)?;
-    check_two_phase(&types, way, set, &chosen, known)?;
-    check_cache(way, run, &chosen, known)?;
-    check_preallocate(way, run, set, &chosen, known)?;
     check_buffers(way, run)?;
     check_time(measure.time)?;
-    check_rounds(measure, run)?;
+    check_rounds(measure, way, run)?;
     check_orders(measure, &types)?;
-    check_until(measure, run)?;
+    check_until(measure, way, run)?;
     check_strict(measure)?;
     check_sizes(measure, set)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
@@ -107,7 +108,8 @@ fn build(
         strict: measure.strict,
         time_seconds: measure.time,
         time_limit: measure.limit.time_limit,
-        backends: measure.backend.clone(),
+        backends: measure.backend.iter().chain(variants.iter().map(|variant| &variant.backend)).cloned().collect(),
+        variants,
         path: measure.path.clone(),
         run_dir: run.run_dir.clone(),
         keep_files: run.keep_files,
@@ -132,8 +134,8 @@ fn build(
         exchange: set.exchange,
         preallocate: set.preallocate.unwrap_or(run.preallocate),
         buffers: way.buffers,
-        rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
-        repeat: run.repeat.unwrap_or(default_repeat(measure)),
+        rounds: run.rounds.unwrap_or(if contestants(measure, way) > 1 { DEFAULT_ROUNDS } else { 1 }),
+        repeat: run.repeat.unwrap_or(default_repeat(measure, way)),
         until_percent: run.until,
         orders: measure.order.clone(),
         latency: run.latency,
@@ -155,14 +157,68 @@ fn release_defaults(release: Release) -> (Partitions, RewriteScope) {
     }
 }
 
-/// Number of backends that can be compared.
-fn compared_backends(measure: &MeasureArgs) -> usize {
-    measure.backend.iter().filter(|name| *name != NULL_BACKEND).count()
+/// The variants, each checked as if its options were those of a run with its backend alone.
+fn build_variants(
+    measure: &MeasureArgs,
+    way: &TransferArgs,
+    run: &RunArgs,
+    set: &EffectiveSettings,
+    known: &[BackendCapabilities<'_>],
+) -> Result<Vec<Variant>, UsageError> {
+    let types = pattern_types(&measure.types)?;
+    let build = |named: &NamedVariant| {
+        let variant = variants::variant(named)?;
+        let chosen = backends(std::slice::from_ref(&named.backend), known)?;
+        let (way, run) = variants::own_arguments(&variant, way, run, chosen.iter().any(|backend| backend.two_phase));
+        let set = EffectiveSettings { exchange: ExchangePolicy::Auto, preallocate: None, unique_open: false, ..*set };
+        check_access(&types, &way, &run, &set, &chosen, known)
+            .map_err(|error| named.refused(&error.cause, error.next_step))?;
+        Ok(variant)
+    };
+    resolve(&way.variant, &measure.backend)?.iter().map(build).collect()
+}
+
+/// Checks the options that a variant may have, too.
+fn check_access(
+    types: &[PatternType],
+    way: &TransferArgs,
+    run: &RunArgs,
+    set: &EffectiveSettings,
+    chosen: &[BackendCapabilities<'_>],
+    known: &[BackendCapabilities<'_>],
+) -> Result<(), UsageError> {
+    check_options_have_effect(way, run, set, chosen, known)?;
+    check_two_phase(types, way, set, chosen, known)?;
+    check_cache(way, run, chosen, known)?;
+    check_preallocate(way, run, set, chosen, known)
+}
+
+/// `--dio-align` may be for a variant alone.
+fn check_alignment(
+    way: &TransferArgs,
+    run: &RunArgs,
+    variants: &[Variant],
+    chosen: &[BackendCapabilities<'_>],
+    known: &[BackendCapabilities<'_>],
+) -> Result<(), UsageError> {
+    let may_be_direct = |variant: &Variant| variant.direct.is_some_and(|policy| policy != DirectPolicy::Off);
+    let given = run.alignment.dio_align.filter(|_| !variants.iter().any(may_be_direct));
+    check_dio_align(given, way.direct, chosen, known)
+}
+
+/// Number of backends and variants.
+fn contestants(measure: &MeasureArgs, way: &TransferArgs) -> usize {
+    measure.backend.len() + way.variant.len()
+}
+
+/// Number of backends and variants that can be compared.
+fn compared_contestants(measure: &MeasureArgs, way: &TransferArgs) -> usize {
+    measure.backend.iter().filter(|name| *name != NULL_BACKEND).count() + way.variant.len()
 }
 
 /// `--repeat rounds` needs two backends to compare.
-fn check_rounds(measure: &MeasureArgs, run: &RunArgs) -> Result<(), UsageError> {
-    if run.repeat != Some(RepeatPolicy::Rounds) || compared_backends(measure) > 1 {
+fn check_rounds(measure: &MeasureArgs, way: &TransferArgs, run: &RunArgs) -> Result<(), UsageError> {
+    if run.repeat != Some(RepeatPolicy::Rounds) || compared_contestants(measure, way) > 1 {
         return Ok(());
     }
     Err(UsageError::new(
@@ -195,8 +251,8 @@ fn check_strict(measure: &MeasureArgs) -> Result<(), UsageError> {
 }
 
 /// Comparing several backends needs rounds, and each backend has its own T: a run ends when all patterns have enough rounds.
-fn default_repeat(measure: &MeasureArgs) -> RepeatPolicy {
-    match (measure.backend.len(), compared_backends(measure)) {
+fn default_repeat(measure: &MeasureArgs, way: &TransferArgs) -> RepeatPolicy {
+    match (contestants(measure, way), compared_contestants(measure, way)) {
         _ if measure.time < MIN_REPEATED_SECONDS => RepeatPolicy::Off,
         (1, 1) => RepeatPolicy::Auto,
         (_, 2..) => RepeatPolicy::Rounds,
@@ -205,9 +261,9 @@ fn default_repeat(measure: &MeasureArgs) -> RepeatPolicy {
 }
 
 /// `--until` needs repetitions and a b_eff_io, whose confidence interval it limits.
-fn check_until(measure: &MeasureArgs, run: &RunArgs) -> Result<(), UsageError> {
+fn check_until(measure: &MeasureArgs, way: &TransferArgs, run: &RunArgs) -> Result<(), UsageError> {
     let Some(percent) = run.until else { return Ok(()) };
-    if run.repeat.unwrap_or(default_repeat(measure)) != RepeatPolicy::Auto {
+    if run.repeat.unwrap_or(default_repeat(measure, way)) != RepeatPolicy::Auto {
         return Err(UsageError::new(
             format!("--until {percent}% has no effect: there are no repetitions for a confidence interval of b_eff_io"),
             "Add --repeat auto, or omit it.",
@@ -235,7 +291,6 @@ fn check_options_have_effect(
     known: &[BackendCapabilities<'_>],
 ) -> Result<(), UsageError> {
     check_direct(way.direct, chosen, known)?;
-    check_dio_align(run.alignment.dio_align, way.direct, chosen, known)?;
     check_option_effect(run.hints.is_some(), "--hints", chosen, known, |backend| backend.mpi)?;
     check_option_effect(!run.hint.is_empty(), "--hint", chosen, known, |backend| backend.mpi)?;
     check_option_effect(set.unique_open, "--set unique-open", chosen, known, |backend| backend.mpi)?;
@@ -457,15 +512,7 @@ fn check_sizes(measure: &MeasureArgs, set: &EffectiveSettings) -> Result<(), Usa
 /// Hints of the file, then those of the command line, which override them.
 fn hint_rules(run: &RunArgs) -> Result<Vec<HintRule>, UsageError> {
     let mut rules = run.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?;
-    let everywhere = |(key, value): &(String, String)| HintRule {
-        ranks: None,
-        access: None,
-        pattern_type: None,
-        place: HintScope::All,
-        key: key.clone(),
-        value: value.clone(),
-    };
-    rules.extend(run.hint.iter().map(everywhere));
+    rules.extend(run.hint.iter().map(|(key, value)| HintRule::everywhere(key, value)));
     hints::check_limits(rules.iter().map(|rule| (rule.key.as_str(), rule.value.as_str())))
         .map_err(|cause| UsageError::new(format!("--hint and --hints: {cause}"), "Omit some of them."))?;
     Ok(rules)

@@ -244,3 +244,52 @@ fn space_limits_in_bytes() {
     assert_eq!(SpaceLimit::Percent(100.0).bytes(u64::MAX), u64::MAX);
     assert_eq!(SpaceLimit::Bytes(7).bytes(5), 7);
 }
+
+#[test]
+fn variants_are_contestants_with_options_of_their_own() {
+    let found = config(
+        "--backend mpiio,uring --depth 16 --variant two:cb_nodes=2,romio_cb_write=enable --variant same --hint cb_nodes=1 \
+         --variant deep:backend=uring,depth=64,direct=off,collective=two-phase,aggregators=1,domain=1M",
+    );
+    let found = found.unwrap();
+    assert_eq!(found.backends, ["mpiio", "uring", "mpiio+two", "mpiio+same", "uring+deep"]);
+    assert_eq!((found.rounds, found.repeat), (DEFAULT_ROUNDS, RepeatPolicy::Rounds));
+    let deep = found.of("uring+deep");
+    assert_eq!((deep.queue_depth, deep.aggregators, deep.domain_bytes), (Some(64), Some(1), Some(1 << 20)));
+    assert_eq!((deep.direct, deep.collective), (DirectPolicy::Off, CollectivePolicy::TwoPhase));
+    assert_eq!((found.direct_of("uring"), found.direct_of("uring+deep")), (DirectPolicy::Auto, DirectPolicy::Off));
+    assert_eq!(*found.of("mpiio+same"), found, "as its backend");
+    assert_eq!(*found.of("uring"), found);
+    let keys: Vec<String> =
+        found.of("mpiio+two").hints.iter().map(|rule| format!("{}={}", rule.key, rule.value)).collect();
+    assert_eq!(keys, ["cb_nodes=1", "cb_nodes=2", "romio_cb_write=enable"], "the last one counts");
+    let one = config("--variant same").unwrap();
+    assert_eq!((one.rounds, one.repeat), (DEFAULT_ROUNDS, RepeatPolicy::Rounds));
+    let plan = config("plan --ranks 2 --backend posix --variant d:direct=auto,preallocate=off").unwrap();
+    assert_eq!(plan.variants[0].preallocate, Some(PreallocatePolicy::Off));
+    assert_eq!(plan.first_direct(), Some("posix+d"));
+}
+
+#[test]
+fn variants_without_meaning_are_refused() {
+    assert_refused(
+        "--variant a:backend=posix",
+        &["--variant a: its backend posix is not measured", "Add posix to --backend"],
+    );
+    assert_refused("--variant a:depth=4", &["--variant a: --depth has no effect with --backend mpiio"]);
+    assert_refused("--variant a:direct=required", &["--variant a: --direct required: mpiio cannot"]);
+    assert_refused("--backend uring --variant a:depth=0", &["--variant a: depth=0", "not a number"]);
+    assert_refused("--backend uring --variant a:direct=on", &["direct=on", "by-backend, required, auto, off"]);
+    assert_refused(
+        "--backend uring --variant a:dept=4",
+        &["dept is no option", "uring has no hints", "Did you mean depth?"],
+    );
+    assert_refused("--backend posix --variant a:domain=8M", &["--domain has no effect", "two-phase"]);
+    assert_refused("--backend posix --variant a:preallocate=native", &["--preallocate has no effect"]);
+    assert_refused("--backend posix,null --variant a:backend=null", &["null backend moves nothing"]);
+    assert_refused("--variant a: --variant a:x=1", &["another variant has this name"]);
+    assert_refused("--backend posix --dio-align 512 --variant a:collective=two-phase", &["--dio-align has no effect"]);
+    assert!(config("--backend posix --dio-align 512 --variant a:direct=auto").is_ok());
+    assert!(config("--backend posix --collective two-phase --direct auto --variant a:domain=8M").is_ok());
+    assert!(config("--backend posix,mpiio --collective two-phase --variant a:backend=mpiio,cb_nodes=2").is_ok());
+}

@@ -48,6 +48,15 @@ pub struct HintRule {
     pub value: String,
 }
 
+impl HintRule {
+    /// A hint for all files and patterns.
+    #[must_use]
+    pub fn everywhere(key: &str, value: &str) -> Self {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        Self { ranks: None, access: None, pattern_type: None, place: HintScope::All, key, value }
+    }
+}
+
 /// A line that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the hints file: {cause}")]

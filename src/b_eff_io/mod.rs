@@ -33,6 +33,7 @@ pub mod report;
 pub mod run;
 pub mod settings;
 pub mod values;
+mod variants;
 
 use clap::Args;
 

@@ -13,6 +13,7 @@ use crate::b_eff_io::plan::run::writing_backends;
 use crate::b_eff_io::plan::space_forecast::{self, SpaceForecast};
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::{plan_table, MeasuredRates};
+use crate::frame::backends;
 use crate::frame::command::{
     backend_capabilities, planned_cache_share, planned_memory_per_rank, publish_json_once, publish_once, time_limit,
 };
@@ -123,7 +124,7 @@ fn planned_cache(config: &Config) -> PlannedCache {
         may_be_direct: config
             .backends
             .iter()
-            .all(|name| config.direct.first_direct(std::slice::from_ref(name)).is_some()),
+            .all(|name| config.direct_of(name).first_direct(std::slice::from_ref(name)).is_some()),
     }
 }
 
@@ -159,6 +160,7 @@ struct PlannedHost {
 }
 
 fn preview_input(config: &Config, ranks: u64, host: &PlannedHost) -> PreviewInput {
+    let writes = |name: &&String| !config.variants.is_empty() && backends::supports(name, |row| row.uses_space);
     PreviewInput {
         ranks,
         release: config.release,
@@ -173,6 +175,8 @@ fn preview_input(config: &Config, ranks: u64, host: &PlannedHost) -> PreviewInpu
         memory_per_rank_bytes: host.memory_per_rank_bytes,
         limit_bytes: None,
         backends: writing_backends(config),
+        contestants: config.backends.iter().filter(writes).cloned().collect(),
+        variants: config.variants.clone(),
         segment_multiple_bytes: config.segment_multiple_bytes,
         ranks_of_host: host.ranks,
         cache_share_bytes: host.cache_share_bytes,

@@ -92,6 +92,7 @@ fn defaults() {
         collective: CollectivePolicy::Auto,
         aggregators: None,
         domain: None,
+        variant: Vec::new(),
         buffers: BufferPolicy::Cold,
     };
     assert_eq!(format!("{:?}", args.transfer), format!("{way:?}"));

@@ -32,9 +32,32 @@ pub(crate) fn nearest_name<'a>(wrong: &str, names: impl IntoIterator<Item = &'a 
     near.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(name, _)| name)
 }
 
-/// True if the backend of this name has the capability `what`.
+/// Between the backend and the name of a variant in the name of a contestant: `posix+deep`. Valid in names of files.
+pub(crate) const VARIANT_MARK: char = '+';
+
+/// Backend of a contestant, which is a backend or a variant of one.
+pub(crate) fn backend_of(contestant: &str) -> &str {
+    contestant.split_once(VARIANT_MARK).map_or(contestant, |(backend, _)| backend)
+}
+
+/// Name of a variant without its backend; None for a backend.
+pub(crate) fn variant_name(contestant: &str) -> Option<&str> {
+    contestant.split_once(VARIANT_MARK).map(|(_, name)| name)
+}
+
+/// True for a variant, false for a backend.
+pub(crate) fn is_variant(contestant: &str) -> bool {
+    contestant.contains(VARIANT_MARK)
+}
+
+/// Driver of a contestant.
+pub(crate) fn row(contestant: &str) -> Option<&'static DriverRow> {
+    driver(backend_of(contestant))
+}
+
+/// True if the backend of this contestant has the capability `what`.
 pub(crate) fn supports(name: &str, what: impl Fn(&DriverRow) -> bool) -> bool {
-    driver(name).is_some_and(what)
+    row(name).is_some_and(what)
 }
 
 /// True if one of these backends has the capability `what`.
@@ -65,6 +88,15 @@ mod tests {
             assert_eq!(canonical_name(typed).as_deref(), Ok(name));
         }
         assert!(ALIASES.iter().all(|(alias, name)| driver(alias).is_none() && driver(name).is_some()));
+    }
+
+    #[test]
+    fn a_variant_has_the_capabilities_of_its_backend() {
+        assert_eq!((backend_of("uring+deep-2"), backend_of("uring")), ("uring", "uring"));
+        assert!(is_variant("uring+deep") && !is_variant("uring"));
+        assert!(supports("uring+deep", |row| row.has_queue) && !supports("deep", |row| row.has_queue));
+        // Otherwise a backend would be read as a variant of another.
+        assert!(drivers().iter().all(|row| !is_variant(row.name)));
     }
 
     #[test]

@@ -17,5 +17,6 @@ pub mod report;
 pub mod run;
 pub mod system;
 pub mod values;
+pub mod variants;
 
 pub use beff_report::{digits, terminal_escape, units, words};

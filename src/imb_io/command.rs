@@ -103,8 +103,8 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (mut run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
-    let direct = (config.direct, config.dio_align_bytes);
-    directory::try_direct_io(world, &mut run_dir, &mut storage, &config.backends, direct)?;
+    let may_be_direct = config.direct.first_direct(&config.backends);
+    directory::try_direct_io(world, &mut run_dir, &mut storage, may_be_direct, config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
     directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.hosts)?;
 

@@ -403,8 +403,8 @@ fn examine_storage(
     storage: &mut StorageRecord,
     survey: &Survey,
 ) -> Result<(), CommandError> {
-    let direct = (config.direct, config.dio_align_bytes);
-    directory::try_direct_io(world, run_dir, storage, &config.backends, direct)?;
+    let may_be_direct = config.direct.first_direct(&config.backends);
+    directory::try_direct_io(world, run_dir, storage, may_be_direct, config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
     directory::query_storage_sheet(world, run_dir, storage, parameters, &survey.hosts)
 }

@@ -176,6 +176,8 @@ mod tests {
             memory_per_rank_bytes: 4 << 30,
             limit_bytes,
             backends: 1,
+            contestants: Vec::new(),
+            variants: Vec::new(),
             segment_multiple_bytes: 1 << 20,
             ranks_of_host: 4,
             cache_share_bytes: 32 << 20,

@@ -67,7 +67,7 @@ pub fn read_windows_bytes(call_bytes: u64, reads_under_way: u64) -> u64 {
 #[must_use]
 pub fn reads_in_flight(config: &Config, backend: &str) -> u64 {
     if backends::supports(backend, |row| row.has_queue) || two_phase::is_possible(config, backend) {
-        config.queue_depth.map_or(MAX_DEPTH, u64::from)
+        config.of(backend).queue_depth.map_or(MAX_DEPTH, u64::from)
     } else {
         1
     }
@@ -155,15 +155,17 @@ pub fn shares_memory(config: &Config, ranks: u64) -> bool {
 /// Maximum size of a rank's domains, of all backends.
 #[must_use]
 pub fn domain_bytes(config: &Config, ranks: u64) -> u64 {
-    let backends = config.backends.iter().filter(|backend| two_phase::has_domains(config, backend, ranks)).count();
-    let of_one = config.domain_bytes.unwrap_or(DEFAULT_DOMAIN_BYTES).saturating_mul(DOMAINS_PER_RANK);
-    of_one.saturating_mul(backends as u64)
+    let has_domains = |backend: &&String| two_phase::has_domains(config, backend, ranks);
+    let of_one = |backend: &String| {
+        config.of(backend).domain_bytes.unwrap_or(DEFAULT_DOMAIN_BYTES).saturating_mul(DOMAINS_PER_RANK)
+    };
+    config.backends.iter().filter(has_domains).map(of_one).fold(0, u64::saturating_add)
 }
 
 /// True if a backend maps files.
 #[must_use]
 pub fn maps_files(config: &Config) -> bool {
-    config.backends.iter().any(|backend| backend == MMAP)
+    config.backends.iter().any(|backend| backends::backend_of(backend) == MMAP)
 }
 
 /// Maximum bytes of a file that a rank maps at once, if it `maps` any: of the longest range of a pattern.

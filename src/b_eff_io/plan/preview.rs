@@ -11,7 +11,7 @@ use super::space::{plan_space, PartitionSpace};
 use super::strict_cost::StrictCost;
 use super::time_limit::fitting_time_seconds;
 use super::{memory, orders, partitions, schedule, PatternSpec, PlanError, Role, PATTERNS};
-use crate::b_eff_io::config::{ChunkOrder, Partitions, Release};
+use crate::b_eff_io::config::{ChunkOrder, Partitions, Release, Variant};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::AccessMethod;
 
@@ -45,8 +45,14 @@ pub struct PreviewInput {
     pub memory_per_rank_bytes: u64,
     /// Maximum size of all files; `None`: unlimited.
     pub limit_bytes: Option<u64>,
-    /// Number of backends that write.
+    /// Number of backends and variants that write.
     pub backends: u64,
+    /// Their names; empty without variants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contestants: Vec<String>,
+    /// Variants with their options.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
     /// L_SEG is rounded up to a multiple of this.
     pub segment_multiple_bytes: u64,
     /// Ranks assumed to share a host: one for each core of this one.

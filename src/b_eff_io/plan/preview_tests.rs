@@ -20,6 +20,8 @@ fn input(ranks: u64) -> PreviewInput {
         memory_per_rank_bytes: 4 << 30,
         limit_bytes: Some(300 << 40),
         backends: 1,
+        contestants: Vec::new(),
+        variants: Vec::new(),
         segment_multiple_bytes: MIB,
         ranks_of_host: 16,
         cache_share_bytes: 32 * MIB,

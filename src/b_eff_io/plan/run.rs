@@ -1,7 +1,5 @@
 //! The plan of one run, from the configuration and the facts of the machine.
 
-use beff_backends::driver;
-
 use crate::b_eff_io::config::{Config, RepeatPolicy};
 use crate::b_eff_io::plan::memory::{RankMemory, RankMemoryParts};
 use crate::b_eff_io::plan::partitions;
@@ -9,6 +7,7 @@ use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
 use crate::b_eff_io::plan::schedule::{partition_seconds, pattern_seconds};
 use crate::b_eff_io::plan::space::{plan_space, PartitionSpace};
 use crate::b_eff_io::plan::{memory, orders, PlanError};
+use crate::frame::backends;
 use crate::frame::records::AccessMethod;
 
 /// Facts of the machine. Equal on all ranks.
@@ -24,7 +23,7 @@ pub struct Facts {
     pub cache_share_bytes: u64,
     /// Maximum size of all files of the run; None if no backend of the run writes any.
     pub limit_bytes: Option<u64>,
-    /// Backends of the run that write files.
+    /// Contestants of the run that write files.
     pub writing_backends: u64,
 }
 
@@ -158,5 +157,5 @@ impl RunPlan {
 /// Backends of the run that write files.
 #[must_use]
 pub fn writing_backends(config: &Config) -> u64 {
-    config.backends.iter().filter_map(|name| driver(name)).filter(|row| row.uses_space).count() as u64
+    config.backends.iter().filter_map(|name| backends::row(name)).filter(|row| row.uses_space).count() as u64
 }

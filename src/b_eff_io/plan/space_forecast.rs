@@ -111,6 +111,8 @@ mod tests {
             memory_per_rank_bytes: 2 << 30,
             limit_bytes,
             backends: 1,
+            contestants: Vec::new(),
+            variants: Vec::new(),
             segment_multiple_bytes: 1 << 20,
             ranks_of_host: 64,
             cache_share_bytes: 32 << 20,

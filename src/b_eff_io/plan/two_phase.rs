@@ -11,6 +11,7 @@ const SECTOR_BYTES: u64 = 4096;
 /// True if transfers of this backend may be two-phase.
 #[must_use]
 pub fn is_possible(config: &Config, backend: &str) -> bool {
+    let config = config.of(backend);
     match config.collective {
         _ if !backends::supports(backend, |row| row.has_two_phase) => false,
         CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
@@ -29,12 +30,13 @@ pub fn has_domains(config: &Config, backend: &str, ranks: u64) -> bool {
 /// permits both. Segments of whole sectors share none, and are two-phase only if requested by name.
 #[must_use]
 pub fn has_choice(config: &Config, backend: &str, ranks: u64) -> bool {
+    let config = config.of(backend);
     let by_name = config.collective == CollectivePolicy::TwoPhase;
     let shares_sectors =
         |t: PatternType| !t.has_segments() || !config.segment_multiple_bytes.is_multiple_of(SECTOR_BYTES);
     let is_one = |t: &PatternType| t.is_collective() && (by_name || shares_sectors(*t));
     let is_open = config.direct.of(backend) == DirectPolicy::Auto;
-    ranks > 1 && is_open && is_possible(config, backend) && config.types.iter().any(is_one)
+    ranks > 1 && is_open && is_possible(&config, backend) && config.types.iter().any(is_one)
 }
 
 #[cfg(test)]

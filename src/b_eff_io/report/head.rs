@@ -23,10 +23,15 @@ pub(super) fn head(result: &RunResult, derived: &Derived, common: ReportHead) ->
     let (config, manifest) = (&result.config, &result.manifest);
     let each = if config.backends.len() > 1 { " for each backend" } else { "" };
     let label = |backend: &str| pad_to(backend, LABEL_COLUMNS).trim_end().to_owned();
-    let evidence =
-        storage_backends(result).take(MAX_BACKENDS).map(|b| (label(b), backend_evidence(result, derived, b)));
+    let evidence = storage_backends(result)
+        .filter(|b| !backends::is_variant(b))
+        .take(MAX_BACKENDS)
+        .map(|b| (label(b), backend_evidence(result, derived, b)));
     let machine = machine::head_facts(&manifest.machine, Some(&manifest.mpi_io_layer)).into_iter();
-    let facts = labelled_texts([("schedule", Some(schedule(result)))]).into_iter().chain(machine);
+    let variants: Vec<String> = config.variants.iter().map(options::variant_text).collect();
+    let variants = Some(variants.join("; ")).filter(|text| !text.is_empty());
+    let facts =
+        labelled_texts([("schedule", Some(schedule(result))), ("variants", variants)]).into_iter().chain(machine);
     ReportHead {
         requested_time: format!("release {}, T = {}{each}", config.release.name(), format_seconds(config.time_seconds)),
         settings: options::non_default(config),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::partition_view::{PartitionIndex, PartitionView};
 use super::verdicts;
 use crate::b_eff_io::records::RunResult;
-use crate::b_eff_io::values::ladder::{BackendVerdict, PatternComparison, TypeComparison};
+use crate::b_eff_io::values::ladder::{BackendVerdict, PatternComparison, TypeComparison, VariantComparison};
 use crate::b_eff_io::values::{Derived, Ladder};
 use crate::frame::report::{schema_with, write_document};
 
@@ -28,6 +28,9 @@ struct LadderView<'a> {
     types: &'a [TypeComparison],
     /// By partition and access: one for each type, then the patterns with the worst ratios.
     verdicts: Vec<LadderVerdictView<'a>>,
+    /// By variant, partition, access: all types together, then each type.
+    #[schemars(default)]
+    variants: &'a [VariantComparison],
 }
 
 /// A verdict, in numbers and in words.
@@ -48,7 +51,7 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
     let ladder = &derived.ladder;
     // Verdicts are ordered by partition: each partition is split off once.
     let none = Ladder::default();
-    let split = PartitionIndex::new(result, &none, 0);
+    let split = PartitionIndex::new(result, &none, Vec::new());
     let mut part: Option<PartitionView> = None;
     let mut verdicts = Vec::with_capacity(ladder.verdicts.len());
     for verdict in &ladder.verdicts {
@@ -58,7 +61,7 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
         let (about, text) = (verdicts::subject(result, verdict), verdicts::sentence(result, derived, verdict));
         verdicts.push(LadderVerdictView { verdict, sentence: format!("{}, {about}: {text}", verdict.access.name()) });
     }
-    let ladder = LadderView { patterns: &ladder.patterns, types: &ladder.types, verdicts };
+    let ladder = LadderView { patterns: &ladder.patterns, types: &ladder.types, verdicts, variants: &ladder.variants };
     write_document(result, derived, Some(LadderDocument { ladder }))
 }
 

@@ -37,6 +37,7 @@ mod tests;
 mod time;
 mod timeline;
 mod values;
+mod variants;
 pub mod verdicts;
 
 pub use measured_rates::MeasuredRates;
@@ -49,6 +50,7 @@ use super::values::kinds::KINDS;
 use super::values::standout;
 use super::values::{derive, without_ladder, Derived, Validity, TOO_SHORT};
 use crate::b_eff_io::config::Release;
+use crate::frame::backends::is_variant;
 use crate::frame::records::{JournaledResult, Warning, WarningKind};
 use crate::frame::report::model::{ReportModel, ReportSection};
 use crate::frame::report::picture::MeasuredPoint;
@@ -147,6 +149,17 @@ fn sum_suffix(backends: &[String], backend: &str) -> String {
 /// Maximum number of backends on a page; a corrupt file may name any number.
 const MAX_PAGE_BACKENDS: usize = 8;
 
+/// Backends and variants with rows of their own; on a screen, variants are compared with their backends only.
+fn shown_backends(result: &RunResult, level: DetailLevel) -> Vec<String> {
+    let most = match level {
+        DetailLevel::Screen => values::MAX_SCREEN_BACKENDS,
+        DetailLevel::Page => MAX_PAGE_BACKENDS,
+        DetailLevel::Full | DetailLevel::Details => usize::MAX,
+    };
+    let is_shown = |name: &&String| level != DetailLevel::Screen || !is_variant(name);
+    layout::storage_backends(result).filter(is_shown).take(most).cloned().collect()
+}
+
 fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportModel {
     let (manifest, release) = (&result.manifest, result.config.release);
     let common = common::common_model(
@@ -162,13 +175,9 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
             real_seconds: result.ending.real_seconds,
         },
     );
-    let most = match level {
-        DetailLevel::Screen => values::MAX_SCREEN_BACKENDS,
-        DetailLevel::Page => MAX_PAGE_BACKENDS,
-        DetailLevel::Full | DetailLevel::Details => usize::MAX,
-    };
+    let backends = shown_backends(result, level);
     let has_several = layout::storage_backends(result).count() > 1;
-    let split = PartitionIndex::new(result, &derived.ladder, most);
+    let split = PartitionIndex::new(result, &derived.ladder, backends.clone());
     let shown = values::shown_partition(result, derived).map(|ranks| split.partition(ranks));
     let shown = if level == DetailLevel::Page { shown.map(PartitionView::with_ladder) } else { shown };
     let found = shown.iter().flat_map(|s| standout::findings(&s.result, &s.derived.ladder, s.ranks));
@@ -179,7 +188,7 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
     ReportModel {
         head: head::head(result, derived, common.head),
         corruption: result.is_corrupt().then(|| head::corruption(result)),
-        values: values::values(result, derived, most),
+        values: values::values(result, derived, &backends),
         notes: values::notes(result, derived, common.has_failed),
         assessed_by: Some(format!("the definition of release {}", release.name())),
         assessments: values::criteria_by_backend(result, derived, release),
@@ -225,12 +234,17 @@ fn sections(
 fn partition_sections(shown: &PartitionView, level: DetailLevel) -> Vec<ReportSection> {
     let details = |backend: &String| [details::section(shown, backend), evidence::section(shown, backend)];
     let is_detailed = level == DetailLevel::Details;
-    [ladder::section(shown, level), Some(bandwidth::section(shown, level)), time::section(shown, level)]
-        .into_iter()
-        .chain([orders::section(shown), latency::section(shown, level), harness_cost::section(shown)])
-        .chain(shown.result.config.backends.iter().filter(|_| is_detailed).flat_map(details))
-        .flatten()
-        .collect()
+    [
+        ladder::section(shown, level),
+        variants::section(shown),
+        Some(bandwidth::section(shown, level)),
+        time::section(shown, level),
+    ]
+    .into_iter()
+    .chain([orders::section(shown), latency::section(shown, level), harness_cost::section(shown)])
+    .chain(shown.result.config.backends.iter().filter(|_| is_detailed).flat_map(details))
+    .flatten()
+    .collect()
 }
 
 /// Advises a longer time if only that prevents validity.

@@ -1,7 +1,10 @@
 //! Options in reports: their names in comparisons, and non-default ones in the head.
 
+use serde::Serialize;
+
 use crate::b_eff_io::config::{
-    BufferPolicy, CollectivePolicy, Config, ExchangePolicy, InjectedFault, PreallocatePolicy, Termination, Verify,
+    BufferPolicy, CollectivePolicy, Config, ExchangePolicy, InjectedFault, PreallocatePolicy, Termination, Variant,
+    Verify,
 };
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends::any_supports;
@@ -12,7 +15,7 @@ use crate::frame::report::text::{count, join_settings, list};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 41] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 42] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -27,6 +30,7 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 41] = [
     ("unique_open", definition("unique open")),
     ("inject", definition("injected fault")),
     ("backends", set_up("backend")),
+    ("variants", set_up("variants")),
     ("direct", set_up("direct I/O")),
     ("dio_align_bytes", set_up("direct I/O align")),
     // Covered by the storage sheet.
@@ -116,6 +120,28 @@ pub(super) fn non_default(config: &Config) -> Option<String> {
         (!config.hints.is_empty()).then(|| count(config.hints.len() as u64, "hint rule")),
         option(config.verify == Verify::Full, "--verify full"),
     ])
+}
+
+/// A variant with its options: `posix+deep (direct auto, depth 64)`.
+pub(super) fn variant_text(variant: &Variant) -> String {
+    let word = |name: &str, value: Option<String>| value.map(|value| format!("{name} {value}"));
+    let options = [
+        word("direct", variant.direct.map(|policy| machine::direct_policy_text(policy).to_owned())),
+        word("depth", variant.queue_depth.map(|depth| depth.to_string())),
+        word("collective", variant.collective.map(serialized_name)),
+        word("aggregators", variant.aggregators.map(|ranks| ranks.to_string())),
+        word("domain", variant.domain_bytes.map(format_size)),
+        word("preallocate", variant.preallocate.map(serialized_name)),
+    ];
+    let hints = variant.hints.iter().map(|(key, value)| format!("{key} = {value}"));
+    let all: Vec<String> = options.into_iter().flatten().chain(hints).collect();
+    let all = if all.is_empty() { "as its backend".to_owned() } else { list(&all) };
+    format!("{} ({all})", variant.backend)
+}
+
+/// The word of the command line.
+fn serialized_name(value: impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn cache_name(cache: CachePolicy) -> &'static str {

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use crate::b_eff_io::records::{
     CorruptionRecord, OrderedRecord, PatternRecord, RepetitionRecord, RunResult, TypeRecord, TypeRepetitionRecord,
 };
-use crate::b_eff_io::values::ladder::{BackendVerdict, PatternComparison, TypeComparison};
+use crate::b_eff_io::values::ladder::{BackendVerdict, PatternComparison, TypeComparison, VariantComparison};
 use crate::b_eff_io::values::{compare_backends, without_ladder, Derived, Ladder};
 use crate::frame::records::AccessMethod;
 
-use super::layout::{storage_backends, RecordSelector};
+use super::layout::RecordSelector;
 
 pub(super) struct PartitionView {
     pub(super) result: RunResult,
@@ -55,14 +55,15 @@ pub(super) struct PartitionIndex<'r> {
     pattern_comparisons: ByRanks<'r, PatternComparison>,
     type_comparisons: ByRanks<'r, TypeComparison>,
     verdicts: ByRanks<'r, BackendVerdict>,
+    variants: ByRanks<'r, VariantComparison>,
 }
 
 impl<'r> PartitionIndex<'r> {
-    /// Shows at most `most` backends.
-    pub(super) fn new(result: &'r RunResult, ladder: &'r Ladder, most: usize) -> Self {
+    /// For reports of these backends.
+    pub(super) fn new(result: &'r RunResult, ladder: &'r Ladder, backends: Vec<String>) -> Self {
         Self {
             result,
-            backends: storage_backends(result).take(most).cloned().collect(),
+            backends,
             patterns: by_ranks(&result.patterns, |p| p.ranks),
             types: by_ranks(&result.types, |t| t.ranks),
             repeats: by_ranks(&result.repetitions, |r| r.measurement.ranks),
@@ -72,6 +73,7 @@ impl<'r> PartitionIndex<'r> {
             pattern_comparisons: by_ranks(&ladder.patterns, |r| r.ranks),
             type_comparisons: by_ranks(&ladder.types, |r| r.ranks),
             verdicts: by_ranks(&ladder.verdicts, |v| v.ranks),
+            variants: by_ranks(&ladder.variants, |v| v.ranks),
         }
     }
 
@@ -89,6 +91,7 @@ impl<'r> PartitionIndex<'r> {
             patterns: records_of(&self.pattern_comparisons, ranks),
             types: records_of(&self.type_comparisons, ranks),
             verdicts: records_of(&self.verdicts, ranks),
+            variants: records_of(&self.variants, ranks),
         };
         PartitionView {
             derived: Derived { ladder, ..without_ladder(&result) },

@@ -12,9 +12,10 @@ use crate::frame::units::{format_seconds, format_size};
 
 use super::layout;
 use super::layout::chunk_label;
+use super::options::variant_text;
 use crate::frame::report::render;
 use crate::frame::report::table::Table;
-use crate::frame::report::text::{count, TextPage};
+use crate::frame::report::text::{count, list, TextPage};
 
 /// Tolerance for warm-up and fill-up, which are not scheduled.
 const FIT_TOLERANCE: f64 = 1.01;
@@ -79,7 +80,7 @@ fn head(page: &mut TextPage, preview: &Preview, space_basis: &str, short: Option
             "{} for one backend, {} for {}; opening, closing and overruns of count-driven patterns are additional",
             format_seconds(preview.scheduled_seconds),
             format_seconds(preview.scheduled_seconds * input.backends as f64),
-            count(input.backends, "backend")
+            count(input.backends, if input.variants.is_empty() { "backend" } else { "contestant" })
         ),
     );
     if preview.orders_seconds > 0.0 {
@@ -100,6 +101,7 @@ fn head(page: &mut TextPage, preview: &Preview, space_basis: &str, short: Option
         page.field("time limit", &format!("{}: {fits}", format_seconds(seconds)));
     }
     let limit = input.limit_bytes.map_or_else(|| "no limit".to_owned(), |b| format!("limit {}", format_size(b)));
+    contestants(page, input);
     page.field(
         "space",
         &format!("{} for all files of the run ({limit}: {space_basis})", format_size(preview.total_bytes)),
@@ -148,6 +150,16 @@ fn space_option(bytes: u64) -> String {
         (1 << 20, 'M')
     };
     format!("{}{name}", bytes.div_ceil(unit))
+}
+
+/// How variants share the space.
+fn contestants(page: &mut TextPage, input: &PreviewInput) {
+    if !input.variants.is_empty() {
+        let variants: Vec<String> = input.variants.iter().map(variant_text).collect();
+        page.field("variants", &variants.join("; "));
+        let share = "each has files of its own, an equal share of the space, and T of its own";
+        page.field("contestants", &format!("{}: {share}", list(&input.contestants)));
+    }
 }
 
 fn memory(page: &mut TextPage, preview: &Preview) {
@@ -346,7 +358,7 @@ fn files(file: &FilePreview) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::b_eff_io::config::Release;
+    use crate::b_eff_io::config::{Release, Variant};
     use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::plan::preview::preview;
     use crate::b_eff_io::plan::space_forecast::forecast;
@@ -367,6 +379,8 @@ mod tests {
             memory_per_rank_bytes: 4 << 30,
             limit_bytes,
             backends: 2,
+            contestants: Vec::new(),
+            variants: Vec::new(),
             segment_multiple_bytes: 1 << 20,
             ranks_of_host: ranks,
             cache_share_bytes: 32 << 20,
@@ -398,6 +412,20 @@ mod tests {
             assert!(short.contains(part), "{part}: {short}");
         }
         assert_eq!([(10 << 40) + 1, 5 << 40, (1 << 30) + 1, 1].map(space_option), ["11T", "5120G", "2G", "1M"]);
+    }
+
+    #[test]
+    fn the_plan_says_how_variants_share_the_space() {
+        let variant = Variant { backend: "uring+deep".into(), queue_depth: Some(64), ..Variant::default() };
+        let contestants = ["mpiio", "uring", "uring+deep"].map(str::to_owned).to_vec();
+        let input = PreviewInput { backends: 3, contestants, variants: vec![variant], ..input(2, Some(8 << 30)) };
+        let text = shown(&input);
+        for part in
+            ["uring+deep (depth 64)", "for 3 contestants", "mpiio, uring and uring+deep: each has files of its own"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use super::cells::{narrow_cell, narrow_rate, type_cell};
 use super::coffee_cup;
 use super::layout::{access_index, chunk_label, classic_pattern, partition_value, RecordSelector, ROWS, ROW_BYTES};
 use super::partition_view::PartitionView;
+use super::variants;
 
 const BACKEND_COLUMNS: usize = 6;
 const RATE_COLUMNS: usize = 5;
@@ -36,11 +37,15 @@ const TYPE_LEGEND: [&str; 2] = [
 /// Tables of one partition of a run with `partitions` of them.
 pub(super) fn blocks(shown: &PartitionView, partitions: usize) -> Vec<ReportBlock> {
     let said = ReportBlock::Notes(TYPE_LEGEND.map(str::to_owned).into());
-    let by_chunk = by_chunk(shown).map(ReportBlock::Table);
+    let variants = variants::screen_block(shown);
+    // Both would not fit onto a screen with more backends.
+    let has_space = variants.is_none() || shown.backends.len() < 3;
+    let by_chunk = by_chunk(shown).filter(|_| has_space).map(ReportBlock::Table);
     let by_order = by_order(shown);
     let coffee_cup = coffee_cup::screen_block(&shown.derived, shown.ranks);
     [ReportBlock::Table(by_type(shown, partitions)), said]
         .into_iter()
+        .chain(variants)
         .chain(by_chunk)
         .chain(by_order)
         .chain(coffee_cup)

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::b_eff_io::cli::IoArgs;
-use crate::b_eff_io::config::RepeatPolicy;
+use crate::b_eff_io::config::{RepeatPolicy, Variant};
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::records::{PartitionRecord, PatternRecord, StopReason};
+use crate::b_eff_io::records::{PartitionRecord, PatternRecord, StopReason, TypeRecord};
 use crate::b_eff_io::values::{PartitionValue, TypeValue};
 use crate::frame::benchmark::has_option;
 use crate::frame::records::{AccessMethod, RunOutcome};
@@ -45,6 +45,58 @@ fn golden_reports() {
         result.repetitions.retain(|r| is_one(&r.measurement));
         insta::assert_snapshot!(format!("{name}.details"), full_text(&result, DetailLevel::Details));
     }
+}
+
+/// Variants of uring, one of them with wrong data, one not run.
+fn with_variants() -> RunResult {
+    let mut result = fixtures::ladder();
+    result.config.backends = vec!["mpiio".into(), "uring".into()];
+    result.patterns.retain(|p| ["mpiio", "uring"].contains(&p.backend.as_str()));
+    for (name, depth, seconds) in
+        [("same", None, 1.0), ("deep", Some(64), 0.7), ("bad", Some(2), 0.5), ("none", None, 1.0)]
+    {
+        let backend = format!("uring+{name}");
+        let of_uring: Vec<PatternRecord> = result.patterns.iter().filter(|p| p.backend == "uring").cloned().collect();
+        result.patterns.extend(of_uring.into_iter().map(|mut p| {
+            p.backend.clone_from(&backend);
+            p.intervals.transfer_seconds *= seconds;
+            // Each has noise of its own.
+            let places = name.len().min(p.rounds.len());
+            p.rounds.rotate_left(places);
+            for (round, number) in p.rounds.iter_mut().zip(1..) {
+                (round.number, round.seconds) = (number, round.seconds * seconds);
+            }
+            if name == "none" {
+                (p.calls, p.moved_bytes, p.ended) =
+                    (0, 0, StopReason::NotRun("the library grants it the same hints".into()));
+            }
+            p
+        }));
+        let types: Vec<TypeRecord> = result.types.iter().filter(|t| t.backend == "uring").cloned().collect();
+        result.types.extend(types.into_iter().map(|t| TypeRecord { backend: backend.clone(), ..t }));
+        result.config.backends.push(backend.clone());
+        result.config.variants.push(Variant { backend, queue_depth: depth, ..Variant::default() });
+    }
+    let wrong = result.patterns.iter_mut().find(|p| p.backend == "uring+bad" && p.access == AccessMethod::Read);
+    wrong.unwrap().verification.words_wrong = 3;
+    result
+}
+
+#[test]
+fn golden_report_of_variants() {
+    let result = with_variants();
+    insta::assert_snapshot!("variants.screen", assert_fits(&result, "variants"));
+    let full = full_text(&result, DetailLevel::Full);
+    let (_, section) = full.split_once("Variants and their backends").unwrap();
+    insta::assert_snapshot!("variants.section", section.split_once("Bandwidth").map_or(section, |(own, _)| own));
+    assert_full_fits(&result, "b_eff_io (", "variants");
+    assert_page(&result, "variants");
+    let mut many = fixtures::ladder();
+    many.config.variants = (0..16)
+        .map(|n| Variant { backend: format!("uring+variant-{n:04}"), ..Variant::default() })
+        .inspect(|variant| many.config.backends.push(variant.backend.clone()))
+        .collect();
+    assert_fits(&many, "many variants");
 }
 
 /// Bounds of the screen, of the lines of the full text, and of a page, for any file.

@@ -6,6 +6,7 @@ use crate::b_eff_io::config::{BufferPolicy, Release, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::{Derived, PartitionValue, ReleaseValues, SystemValue, Validity, ValueInterval};
+use crate::frame::backends::is_variant;
 use crate::frame::records::AccessMethod;
 use crate::frame::report::model::{HeadlineValue, ReportBlock, ReportSection, TextStyle, ValidityAssessment};
 use crate::frame::report::table::Table;
@@ -55,10 +56,9 @@ pub(super) fn shown_partition(result: &RunResult, derived: &Derived) -> Option<u
     valued.or_else(|| result.partitions.iter().map(|p| p.ranks).filter(|ranks| reached.contains(ranks)).max())
 }
 
-/// A value for each backend that moves data; without any, the statement that there is none.
-pub(super) fn values(result: &RunResult, derived: &Derived, most: usize) -> Vec<HeadlineValue> {
-    let values: Vec<HeadlineValue> =
-        storage_backends(result).take(most).map(|backend| backend_value(result, derived, backend)).collect();
+/// A value for each of these backends, which move data; without any, the statement that there is none.
+pub(super) fn values(result: &RunResult, derived: &Derived, backends: &[String]) -> Vec<HeadlineValue> {
+    let values: Vec<HeadlineValue> = backends.iter().map(|backend| backend_value(result, derived, backend)).collect();
     if !values.is_empty() {
         return values;
     }
@@ -89,8 +89,14 @@ fn backend_value(result: &RunResult, derived: &Derived, backend: &str) -> Headli
         found.map_or_else(|| "not measured".to_owned(), |v| format!("{} MB/s{within}{on}", number(v)))
     };
     let own = judgement(derived, backend, release);
-    let (tone, verdict) = common::verdict(own.is_some_and(|v| v.valid), result);
-    let lacks = own.map_or_else(|| "NOT VALID".to_owned(), |v| validity_text(&v.criteria, v.caveats.len()));
+    let (tone, verdict) = match is_variant(backend) {
+        true => (TextStyle::Plain, "a variant".to_owned()),
+        false => common::verdict(own.is_some_and(|v| v.valid), result),
+    };
+    let lacks = match own {
+        Some(v) => validity_text(&v.criteria, v.caveats.len()),
+        None => if is_variant(backend) { "a variant" } else { "NOT VALID" }.to_owned(),
+    };
     let warm = if result.config.buffers == BufferPolicy::Reused { ", reused buffers" } else { "" };
     let averages = ranks.and_then(|ranks| partition_value(derived, backend, ranks));
     let numbers = AccessMethod::ALL.iter().filter_map(|access| {
@@ -119,11 +125,14 @@ pub(super) const MAX_SCREEN_BACKENDS: usize = 4;
 /// Notes on all values: what the interval is, or why there is none although requested; which backends are not MPI-IO; how many backends a
 /// screen omits.
 pub(super) fn notes(result: &RunResult, derived: &Derived, has_failed: bool) -> Vec<String> {
-    let others: Vec<String> =
-        storage_backends(result).filter(|b| *b != MPI_IO).take(MAX_SCREEN_BACKENDS).cloned().collect();
+    let others: Vec<String> = storage_backends(result)
+        .filter(|b| *b != MPI_IO && !is_variant(b))
+        .take(MAX_SCREEN_BACKENDS)
+        .cloned()
+        .collect();
     let is_beside = storage_backends(result).any(|b| b == MPI_IO) && !others.is_empty();
     let not_mpi_io = is_beside.then(|| format!("{}: not MPI-IO, for comparison only", list(&others)));
-    let more = storage_backends(result).count().saturating_sub(MAX_SCREEN_BACKENDS) as u64;
+    let more = storage_backends(result).filter(|b| !is_variant(b)).count().saturating_sub(MAX_SCREEN_BACKENDS) as u64;
     let more = (more > 0).then(|| format!("{} more in --full", count(more, "backend")));
     let is_asked =
         result.config.repeat == RepeatPolicy::Auto && storage_backends(result).next().is_some() && !has_failed;

@@ -6,9 +6,10 @@ use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Prealloc
 use crate::frame::config::CachePolicy;
 use crate::frame::run::run_dir::RunDir;
 
-/// Options for the driver of this name, for files in the run directory.
+/// Options for the driver of a contestant, for files in the run directory.
 #[must_use]
 pub fn driver_options(config: &Config, run_dir: &RunDir, backend: &str) -> DriverOptions {
+    let config = config.of(backend);
     DriverOptions {
         direct_trial: run_dir.direct_trial(),
         direct: config.direct.of(backend).into(),

@@ -10,8 +10,8 @@ pub mod choice;
 use std::path::Path;
 
 use beff_backends::{
-    driver, AccessPattern, BackendError, Batch, Batches, Direct, Direction, DriverOptions, DriverRow, FilePath,
-    Latency, OpenFile, OpenMode, OpenRequest, TransferBuffer,
+    AccessPattern, BackendError, Batch, Batches, Direct, Direction, DriverOptions, DriverRow, FilePath, Latency,
+    OpenFile, OpenMode, OpenRequest, TransferBuffer,
 };
 use beff_ffi::{Comm, MpiError};
 
@@ -49,7 +49,7 @@ pub fn try_first_writes(run: &mut RunState<'_>, comm: &Comm) -> Result<(), MpiEr
 fn try_backend(run: &mut RunState<'_>, comm: &Comm, index: usize) -> Result<(), MpiError> {
     let begin = Instant::now();
     let (name, options) = (run.backends[index].name.clone(), run.backends[index].options.clone());
-    let Some(row) = driver(&name) else { return Ok(()) };
+    let row = run.backends[index].row;
     let path = run.run_dir.file(&Path::new(&name).join(format!("first-write-rank{:07}.dat", comm.rank())));
     let chunk_bytes = choice::chunk_bytes(options.domain_bytes);
     let bench = TrialSetup { comm, row, path, options, chunk_bytes, begin };
@@ -70,7 +70,7 @@ fn try_backend(run: &mut RunState<'_>, comm: &Comm, index: usize) -> Result<(), 
         // The calibration measured direct writes, whose sync is trivial.
         trials.sync_seconds.iter().for_each(|seconds| backend.sync.learn(trials.bytes, *seconds));
         let buffered_first_writes = Some(choice::reason(ratio));
-        backend.replace_driver(row, DriverOptions { buffered_first_writes, ..bench.options });
+        backend.replace_driver(DriverOptions { buffered_first_writes, ..bench.options });
     }
     run.observer.record(JournalLine::FirstWriteTrial(FirstWriteTrial {
         backend: name,

@@ -5,7 +5,7 @@
 //!
 //! From outside to inside: [`execute`] (the outermost loops), [`type_run`] (open files), [`pattern_run`] (backends in turn), [`pattern_execution`] (one
 //! round), [`timed_loop`] (the timed loop), [`reduction`] (pending reductions). All of them work on [`state`], in the context of a [`context`];
-//! [`sync_calibration`], [`queue_calibration`] and [`first_writes`] run before the first measurements, [`repetitions`] after them.
+//! [`variants`], [`sync_calibration`], [`queue_calibration`] and [`first_writes`] run before the first measurements, [`repetitions`] after them.
 
 pub mod batching;
 pub mod context;
@@ -44,4 +44,5 @@ pub mod submissions;
 pub mod sync_calibration;
 pub mod timed_loop;
 pub mod type_run;
+pub mod variants;
 pub mod verify;

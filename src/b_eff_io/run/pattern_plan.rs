@@ -71,8 +71,9 @@ pub(super) fn plan_pattern(
     let scheduled_seconds =
         pattern_seconds(config.release, config.full_rewrite, run.plan.partition_seconds, spec, access);
     let debt = if orders.is_some() { 0.0 } else { run.backends[open.backend].debt_seconds };
+    let rules = &config.of(&run.backends[open.backend].name).hints;
     PatternPlan {
-        hints: hints::for_pattern(&config.hints, part.ranks, access, pattern_type, &written.spec, part.m_part_bytes),
+        hints: hints::for_pattern(rules, part.ranks, access, pattern_type, &written.spec, part.m_part_bytes),
         written,
         max_calls,
         calls_end,

@@ -46,11 +46,8 @@ pub fn run_pattern(
     let rounds = rounds(run, &turns);
     let repetition_number = place.repetition.map_or(0, |type_repetition| type_repetition.number);
     for round in 0..rounds {
-        // The order alternates, so that drift affects all backends alike. A long call has one round in each measurement.
-        let forth = 0..turns.len();
-        let order: Vec<usize> =
-            if (round + repetition_number).is_multiple_of(2) { forth.collect() } else { forth.rev().collect() };
-        for i in order {
+        // A long call has one round in each measurement.
+        for i in turn_order(turns.len(), round + repetition_number) {
             if run.stop.is_none() && !turns[i].is_finished() {
                 let seconds = turns[i].plan.scheduled_seconds / f64::from(rounds);
                 report_progress(run, place, &open_files[i], spec, seconds);
@@ -62,6 +59,18 @@ pub fn run_pattern(
         conclude(run, place, open, turn)?;
     }
     Ok(())
+}
+
+/// Order of the turns in a round: it rotates, so that each of `turns` has each place, and alternates, so that none always follows the same
+/// other. Drift and what a turn leaves behind affect all alike.
+fn turn_order(turns: usize, round: u32) -> Vec<usize> {
+    let first = (round / 2) as usize;
+    let forth = (0..turns).map(|place| (first + place) % turns);
+    if round.is_multiple_of(2) {
+        forth.collect()
+    } else {
+        forth.rev().collect()
+    }
 }
 
 /// Number of rounds: as many as requested, as long as each is long enough to be a measurement.
@@ -318,5 +327,18 @@ fn done_seconds(run: &RunState<'_>, place: TypeContext<'_>) -> f64 {
         Some(_) if run.config.repeat == RepeatPolicy::Auto => elapsed.min(run.all_seconds),
         None if run.config.repeat == RepeatPolicy::Auto => run.done_seconds.min(elapsed),
         _ => run.done_seconds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_rotate_and_alternate() {
+        let orders: Vec<Vec<usize>> = (0..6).map(|round| turn_order(3, round)).collect();
+        assert_eq!(orders, [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]]);
+        assert_eq!((0..4).map(|round| turn_order(2, round)[0]).collect::<Vec<_>>(), [0, 1, 1, 0]);
+        assert_eq!((turn_order(1, 7), turn_order(0, 0)), (vec![0], vec![]));
     }
 }

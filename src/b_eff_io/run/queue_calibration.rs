@@ -8,8 +8,8 @@ pub mod choice;
 use std::path::Path;
 
 use beff_backends::{
-    driver, AccessPattern, BackendError, Batch, Batches, CalibratedDepth, Direction, DriverOptions, DriverRow,
-    FilePath, Latency, OpenFile, OpenMode, OpenRequest, TransferBuffer,
+    AccessPattern, BackendError, Batch, Batches, CalibratedDepth, Direction, DriverOptions, DriverRow, FilePath,
+    Latency, OpenFile, OpenMode, OpenRequest, TransferBuffer,
 };
 use beff_ffi::{Comm, MpiError};
 use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
@@ -17,7 +17,6 @@ use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 use crate::b_eff_io::records::{DepthTrial, JournalLine, QueueCalibration};
 use crate::b_eff_io::run::queue_calibration::choice::{QueueSetting, SetBudget, TrialPlan};
 use crate::b_eff_io::run::state::RunState;
-use crate::frame::backends;
 use crate::frame::records::AccessMethod;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
@@ -49,12 +48,10 @@ const BATCHES_PER_TRIAL: f64 = 4.0;
 /// # Errors
 /// MPI between the ranks; errors of the storage stop the run through its records.
 pub fn calibrate_queues(run: &mut RunState<'_>, comm: &Comm) -> Result<(), MpiError> {
-    if run.config.queue_depth.is_some() {
-        return Ok(());
-    }
     for index in 0..run.backends.len() {
         let backend = &run.backends[index];
-        if backend.is_run && backends::supports(&backend.name, |row| row.has_queue) && run.stop.is_none() {
+        let is_given = run.config.of(&backend.name).queue_depth.is_some();
+        if backend.is_run && backend.row.has_queue && !is_given && run.stop.is_none() {
             calibrate_one(run, comm, index)?;
         }
     }
@@ -65,8 +62,8 @@ fn calibrate_one(run: &mut RunState<'_>, comm: &Comm, index: usize) -> Result<()
     let begin = Instant::now();
     let name = run.backends[index].name.clone();
     let path = run.run_dir.file(&Path::new(&name).join(format!("queue-calibration-rank{:07}.dat", comm.rank())));
-    let Some(row) = driver(&name) else { return Ok(()) };
-    let calibrator = Calibrator { comm, row, path, begin, options: run.backends[index].options.clone() };
+    let backend = &run.backends[index];
+    let calibrator = Calibrator { comm, name, row: backend.row, path, begin, options: backend.options.clone() };
     let records = calibrator.run_all_sets(run);
     // The directory is removed at the end in any case; this frees the space before the first pattern. The space may have been too small for
     // a file.
@@ -82,13 +79,14 @@ fn calibrate_one(run: &mut RunState<'_>, comm: &Comm, index: usize) -> Result<()
     });
     let mut calibrated: Vec<CalibratedDepth> = rows.collect();
     calibrated.sort_by_key(|row| row.chunk_bytes);
-    run.backends[index].replace_driver(row, DriverOptions { calibrated, ..calibrator.options });
+    run.backends[index].replace_driver(DriverOptions { calibrated, ..calibrator.options });
     Ok(())
 }
 
 /// What all trials of a backend share.
 struct Calibrator<'t> {
     comm: &'t Comm,
+    name: String,
     row: &'static DriverRow,
     path: FilePath,
     begin: Instant,
@@ -137,7 +135,7 @@ impl Calibrator<'_> {
             let mut parts = [f64::from(chosen.depth), f64::from(chosen.wait_for), operation];
             self.comm.bcast_f64(&mut parts, 0)?;
             records.push(QueueCalibration {
-                backend: self.row.name.to_owned(),
+                backend: self.name.clone(),
                 access: *access,
                 chunk_bytes: *chunk_bytes,
                 trials,
@@ -401,8 +399,14 @@ mod tests {
             for ((trial, log), _) in in_run(ranks, &config, script, false, |run, place| {
                 let path = run.run_dir.file(Path::new("uring/queue-calibration.dat"));
                 let options = DriverOptions::default();
-                let calibrator =
-                    Calibrator { comm: place.comm, row: row("uring"), path, begin: Instant::now(), options };
+                let calibrator = Calibrator {
+                    comm: place.comm,
+                    name: "uring".into(),
+                    row: row("uring"),
+                    path,
+                    begin: Instant::now(),
+                    options,
+                };
                 let pattern = AccessPattern::private(CHUNK_BYTES, 1, 32);
                 let setting = QueueSetting { depth: 5, wait_for: 2, operation_bytes: None };
                 let effort = TrialBudget { seconds, batch_chunks: 8 };
@@ -421,8 +425,14 @@ mod tests {
             for (seen, _) in in_run(2, &config, scripts, false, |run, place| {
                 let path = run.run_dir.file(Path::new("uring/queue-calibration.dat"));
                 let options = DriverOptions::default();
-                let calibrator =
-                    Calibrator { comm: place.comm, row: row("uring"), path, begin: Instant::now(), options };
+                let calibrator = Calibrator {
+                    comm: place.comm,
+                    name: "uring".into(),
+                    row: row("uring"),
+                    path,
+                    begin: Instant::now(),
+                    options,
+                };
                 let pattern = AccessPattern::private(CHUNK_BYTES, 1, 32);
                 let setting = QueueSetting { depth: 5, wait_for: 2, operation_bytes: None };
                 let effort = TrialBudget { seconds: 10.0, batch_chunks: 0 };

@@ -2,9 +2,7 @@
 
 use std::io;
 
-use beff_backends::{
-    driver, BackendError, Driver, DriverOptions, DriverRow, OpenFile, TransferBuffer, UnavailableDriver,
-};
+use beff_backends::{BackendError, Driver, DriverOptions, DriverRow, OpenFile, TransferBuffer, UnavailableDriver};
 use beff_ffi::{Comm, MpiError};
 use beff_statistics::bootstrap::MIN_ROUNDS;
 use nix::libc;
@@ -23,6 +21,7 @@ use crate::b_eff_io::run::measurement::LoopRecorder;
 use crate::b_eff_io::run::peak_memory::PeakMemory;
 use crate::b_eff_io::run::run_limit::RunLimit;
 use crate::b_eff_io::run::verify::{Findings, StampedData};
+use crate::frame::backends;
 use crate::frame::records::{AccessMethod, ErrorRecord, RunOutcome};
 use crate::frame::run::agree::gather;
 use crate::frame::run::availability;
@@ -34,10 +33,12 @@ use crate::frame::run::{error_agreement, RunObserver, TransferVolume};
 use crate::frame::values::MPI_IO;
 use beff_stamp::{Generation, StampStream};
 
-/// A backend of the run and its state.
+/// A contestant of the run, which is a backend or a variant of one, and its state.
 pub struct BackendState {
     /// Its name.
     pub name: String,
+    /// Its backend.
+    pub row: &'static DriverRow,
     /// The driver.
     pub driver: Box<dyn Driver>,
     /// The driver's options.
@@ -58,8 +59,8 @@ pub struct BackendState {
 
 impl BackendState {
     /// Replaces the driver by one with other options.
-    pub fn replace_driver(&mut self, row: &DriverRow, options: DriverOptions) {
-        self.driver = (row.create)(&options);
+    pub fn replace_driver(&mut self, options: DriverOptions) {
+        self.driver = (self.row.create)(&options);
         self.options = options;
     }
 }
@@ -115,12 +116,14 @@ pub struct RunState<'a> {
     buffer_content: Option<(Generation, u64)>,
 }
 
-/// State of a backend before its first pattern; its driver is a substitute if it is `not_run`.
-fn backend_state(config: &Config, run_dir: &RunDir, row: &DriverRow, not_run: &[SkippedBackend]) -> BackendState {
-    let why_not = availability::skip_reason(not_run, row.name);
-    let options = driver_options(config, run_dir, row.name);
-    BackendState {
-        name: row.name.to_owned(),
+/// State of a contestant before its first pattern; its driver is a substitute if it is `not_run`. None if this build lacks its backend.
+fn backend_state(config: &Config, run_dir: &RunDir, name: &str, not_run: &[SkippedBackend]) -> Option<BackendState> {
+    let row = backends::row(name)?;
+    let why_not = availability::skip_reason(not_run, name);
+    let options = driver_options(config, run_dir, name);
+    Some(BackendState {
+        name: name.to_owned(),
+        row,
         driver: match why_not {
             Some(reason) => Box::new(UnavailableDriver { reason: reason.to_owned() }),
             None => (row.create)(&options),
@@ -132,7 +135,7 @@ fn backend_state(config: &Config, run_dir: &RunDir, row: &DriverRow, not_run: &[
         sync: SyncModel::default(),
         calibrated_bytes_per_second: None,
         debt_seconds: 0.0,
-    }
+    })
 }
 
 impl<'a> RunState<'a> {
@@ -159,8 +162,8 @@ impl<'a> RunState<'a> {
                 next_step(&e)
             )
         })?;
-        let rows = config.backends.iter().filter_map(|name| driver(name));
-        let backends = rows.map(|row| backend_state(config, run_dir, row, not_run)).collect();
+        let state = |name: &String| backend_state(config, run_dir, name, not_run);
+        let backends = config.backends.iter().filter_map(state).collect();
         let recorder = LoopRecorder::new(config.latency, observer.byte_counter());
         Ok(Self {
             world,

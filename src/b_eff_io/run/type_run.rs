@@ -97,7 +97,7 @@ fn open(
     let own = Comm::comm_self();
     let file = &run.files[index];
     let path = run.run_dir.file(&file.name(place.part_rank(run)));
-    let hints_requested = hints::for_open(&run.config.hints, part.ranks, access, pattern_type);
+    let hints_requested = hints::for_open(&run.config.of(&name).hints, part.ranks, access, pattern_type);
     let mode = match access {
         AccessMethod::Write => OpenMode::CreateNew,
         AccessMethod::Rewrite => OpenMode::Update,

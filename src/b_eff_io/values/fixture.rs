@@ -137,6 +137,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         termination: Termination::Geometric,
         verify: Verify::Sample,
         direct: DirectPolicy::Auto,
+        variants: Vec::new(),
         dio_align_bytes: None,
         storage: Vec::new(),
         queue_depth: Some(32),

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::repetitions::RepetitionIndex;
 use super::time_parts::{PartSeconds, TimePart, TimeShares};
 use super::totals::{TypeRecordIndex, TypeRecords};
+use super::wrong_data::wrong_words;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
+use crate::frame::backends::is_variant;
 use crate::frame::records::{AccessMethod, RoundRecord};
 use crate::frame::units::mb_per_second;
 use crate::frame::values::MPI_IO;
@@ -110,6 +112,35 @@ pub struct BackendVerdict {
     pub excess: Option<PartCost>,
 }
 
+/// A variant compared with its backend, with one access method.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VariantComparison {
+    /// Name of the variant.
+    pub backend: String,
+    /// Its backend.
+    pub base: String,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: AccessMethod,
+    /// Pattern type; None: all types that both have measured.
+    pub pattern_type: Option<PatternType>,
+    /// All bytes divided by the time from opening to closing, 1e6 bytes/s; None if nothing was moved.
+    pub mb_per_second: Option<f64>,
+    /// This rate divided by that of the backend; None if one of the two has none.
+    pub ratio: Option<Ratio>,
+    /// Wrong words in the whole run; above 0 the variant is disqualified.
+    pub wrong_words: u64,
+}
+
+impl VariantComparison {
+    /// True if wrong data excludes it from every comparison.
+    #[must_use]
+    pub fn is_disqualified(&self) -> bool {
+        self.wrong_words > 0
+    }
+}
+
 /// The comparison of all backends of a run but null; empty with fewer than two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ladder {
@@ -119,16 +150,19 @@ pub struct Ladder {
     pub types: Vec<TypeComparison>,
     /// By partition and access: one for each type, then the patterns with the worst ratios.
     pub verdicts: Vec<BackendVerdict>,
+    /// By variant, partition, access: all types together, then each type.
+    #[serde(default)]
+    pub variants: Vec<VariantComparison>,
 }
 
 /// Records of one backend in a type with one access method on one partition.
-struct BackendTypeRecords<'a> {
-    backend: &'a str,
-    records: TypeRecords<'a>,
+pub(super) struct BackendTypeRecords<'a> {
+    pub(super) backend: &'a str,
+    pub(super) records: TypeRecords<'a>,
 }
 
 /// One backend in a comparison.
-struct ComparedBackend<'a> {
+pub(super) struct ComparedBackend<'a> {
     backend: &'a str,
     bytes: u64,
     parts: PartSeconds,
@@ -138,9 +172,10 @@ struct ComparedBackend<'a> {
     ratio: Option<Ratio>,
 }
 
-/// Compares the backends of a run.
+/// Compares the backends of a run, and the variants that are not disqualified.
 pub(super) fn ladder<'a>(result: &'a RunResult, index: &TypeRecordIndex<'a>) -> Ladder {
-    let backends: Vec<&'a String> = result.config.backends.iter().filter(|b| *b != NULL_BACKEND).collect();
+    let is_compared = |name: &&String| *name != NULL_BACKEND && !is_disqualified(result, name);
+    let backends: Vec<&'a String> = result.config.backends.iter().filter(is_compared).collect();
     let mut ladder = Ladder::default();
     if backends.len() < 2 {
         return ladder;
@@ -166,6 +201,11 @@ pub(super) fn ladder<'a>(result: &'a RunResult, index: &TypeRecordIndex<'a>) -> 
         }
     }
     ladder
+}
+
+/// True for a variant with wrong data: it could be the best for this reason.
+fn is_disqualified(result: &RunResult, name: &str) -> bool {
+    is_variant(name) && wrong_words(result, name) > 0
 }
 
 /// What is compared: a type with one access method on one partition.
@@ -266,13 +306,14 @@ impl<'a> ComparedBackend<'a> {
         Self::new(side, side.records.patterns.iter().copied().filter(|p| p.pattern == pattern).collect())
     }
 
-    fn total(side: &BackendTypeRecords<'a>) -> Option<Self> {
+    /// All patterns, with opening and closing.
+    pub(super) fn total(side: &BackendTypeRecords<'a>) -> Option<Self> {
         let mut entry = Self::new(side, side.records.patterns.clone())?;
         side.records.files.iter().for_each(|t| entry.parts.add_files(t));
         Some(entry)
     }
 
-    fn rate(&self) -> Option<f64> {
+    pub(super) fn rate(&self) -> Option<f64> {
         mb_per_second(self.bytes, self.parts.seconds()).filter(|_| self.bytes > 0)
     }
 
@@ -290,14 +331,14 @@ impl<'a> ComparedBackend<'a> {
     }
 
     /// Samples of its patterns, paired with those of `base`.
-    fn samples(&self, base: &Self, repetitions: &RepetitionIndex<'_>) -> Vec<PairedSample> {
+    pub(super) fn samples(&self, base: &Self, repetitions: &RepetitionIndex<'_>) -> Vec<PairedSample> {
         let partner = |p: &PatternRecord| base.records.iter().find(|b| b.pattern == p.pattern);
         self.records.iter().filter_map(|p| partner(p).map(|b| PairedSample::of(p, b, repetitions))).collect()
     }
 }
 
 /// Paired samples of one pattern, for resampling.
-struct PairedSample {
+pub(super) struct PairedSample {
     /// Paired rounds of the first measurement; if these are too few, paired measurements, if there are enough.
     pairs: Vec<PairedTotals>,
     /// Number of paired rounds of the first measurement.
@@ -373,7 +414,11 @@ fn pattern_ratio(samples: &[PairedSample], whole: &PairedTotals) -> Option<Ratio
 
 /// Ratio of all bytes and seconds of the first measurement; the interval is from the patterns that have enough rounds or
 /// measurements, if they make up nearly all of the time.
-fn type_ratio(entry: &ComparedBackend<'_>, best: &ComparedBackend<'_>, samples: &[PairedSample]) -> Option<Ratio> {
+pub(super) fn type_ratio(
+    entry: &ComparedBackend<'_>,
+    best: &ComparedBackend<'_>,
+    samples: &[PairedSample],
+) -> Option<Ratio> {
     let whole = entry.totals(best);
     let value = whole.ratio()?;
     let drawn = || samples.iter().filter(|s| s.has_min_rounds());

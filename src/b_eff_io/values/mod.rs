@@ -26,7 +26,9 @@ mod time_parts;
 mod times;
 mod totals;
 mod validity;
+mod variants;
 mod warning;
+mod wrong_data;
 
 pub use averages::{access_average, release_0_5_contribution, release_1, release_2_1};
 pub use cache_yardstick::{CacheBasis, CacheVerdict, CacheYardstick};
@@ -111,7 +113,8 @@ pub fn derive(result: &RunResult) -> Derived {
 /// Comparison of the backends.
 #[must_use]
 pub fn compare_backends(result: &RunResult) -> Ladder {
-    ladder::ladder(result, &TypeRecordIndex::new(result))
+    let index = TypeRecordIndex::new(result);
+    Ladder { variants: variants::variants(result, &index), ..ladder::ladder(result, &index) }
 }
 
 /// Derives everything but the comparison of backends, whose intervals take most of the time: for many partitions of which few are shown.

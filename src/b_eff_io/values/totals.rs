@@ -64,6 +64,12 @@ impl<'a> TypeRecords<'a> {
         Self { patterns: Vec::new(), files: Vec::new() }
     }
 
+    /// Adds those of another type.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.patterns.extend(&other.patterns);
+        self.files.extend(&other.files);
+    }
+
     fn bytes(&self) -> u64 {
         self.patterns.iter().map(|p| p.moved_bytes).fold(0, u64::saturating_add)
     }

@@ -11,6 +11,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::deducted_time::short_of_time;
+use super::wrong_data::wrong_words;
 use super::{PartitionValue, TypeValue, Validity};
 use crate::b_eff_io::config::{BufferPolicy, Partitions, Release, RepeatPolicy, Verify};
 use crate::b_eff_io::pattern_type::PatternType;
@@ -19,6 +20,7 @@ use crate::b_eff_io::plan::patterns::{m_part_defined_bytes, M_PART_DEVIATION};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::schedule::{repeats_counts, TIME_SHARE};
 use crate::b_eff_io::records::{PartitionRecord, PatternRecord, RunResult, StopReason};
+use crate::frame::backends::is_variant;
 use crate::frame::config::CachePolicy;
 use crate::frame::records::{AccessMethod, JournaledResult, RunOutcome};
 use crate::frame::units::{format_seconds, format_size, MIB};
@@ -30,12 +32,12 @@ pub const TOO_SHORT: &str = "too short";
 /// Number of names listed before "and n more".
 const NAMES_SHOWN: usize = 5;
 
-/// One judgement for each backend and release.
+/// One judgement for each backend and release; none of variants, which are compared with their backends.
 pub(super) fn validity(result: &RunResult, types: &[TypeValue], partitions: &[PartitionValue]) -> Vec<Validity> {
     let mut all = Vec::new();
     let whole = types.iter().filter(|v| v.complete);
     let whole: HashSet<_> = whole.map(|v| (v.backend.as_str(), v.ranks, v.access, v.pattern_type)).collect();
-    for backend in &result.config.backends {
+    for backend in result.config.backends.iter().filter(|name| !is_variant(name)) {
         let own: Vec<&PatternRecord> = result.patterns.iter().filter(|p| p.backend == *backend).collect();
         for release in [Release::R0_5, Release::R1, Release::R2_1] {
             let judge = ValidityCheck { result, own: &own, complete_types: &whole, partitions, backend, release };
@@ -250,16 +252,8 @@ impl ValidityCheck<'_> {
     }
 
     fn data(&self) -> Criterion {
-        let of_sample = |p: &PatternRecord| p.sample.as_ref().map_or(0, |s| s.words_wrong);
-        let of_patterns: u64 = self
-            .own_patterns()
-            .map(|p| p.verification.words_wrong.saturating_add(of_sample(p)))
-            .fold(0, u64::saturating_add);
-        let own_types = self.result.types.iter().filter(|t| t.backend == self.backend);
-        let of_files: u64 =
-            own_types.filter_map(|t| t.full_verification).map(|v| v.words_wrong).fold(0, u64::saturating_add);
         let own_places = self.result.corruptions.iter().filter(|c| c.backend == self.backend);
-        Criterion::correct_data("data words", of_patterns.saturating_add(of_files), own_places.count())
+        Criterion::correct_data("data words", wrong_words(self.result, self.backend), own_places.count())
     }
 
     /// All types with all access methods of the definition, in all partitions.

@@ -18,7 +18,7 @@ use crate::frame::values::read_source::CachedReads;
 use crate::frame::values::storage_drift;
 use crate::frame::values::time_limit;
 use crate::frame::values::warning::{self, count_and_first, is_overrun, largest, machine_warnings, memory_ballooning};
-use crate::frame::values::{memory_of_hosts, MPI_IO, NULL_BACKEND};
+use crate::frame::values::{memory_of_hosts, NULL_BACKEND};
 use crate::frame::words::{and_more, clause, list, percent};
 
 /// Pages that remain in the cache after the drop: less than this share and these bytes are harmless.
@@ -90,10 +90,10 @@ pub(super) fn all_warnings(
         found.extend(smaller_than_memory(result, partitions, backend));
         found.extend(read_from_cache(result, backend, &own));
         found.extend(cache_not_dropped(result, backend, &own));
-        if backends::supports(backend, |row| row.can_direct) && result.config.direct.of(backend) != DirectPolicy::Off {
+        if backends::supports(backend, |row| row.can_direct) && result.config.direct_of(backend) != DirectPolicy::Off {
             found.extend(buffered(backend, &own));
         }
-        if backend == MPI_IO {
+        if backends::supports(backend, |row| row.has_hints) {
             found.extend(hints::not_granted_warning(result, backend));
         }
         found.extend(overrun(times, backend));

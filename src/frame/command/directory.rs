@@ -7,7 +7,6 @@ use beff_ffi::{Comm, MpiError};
 
 use super::crash_report;
 use super::start::{self, CommandError};
-use crate::frame::config::DirectPolicy;
 use crate::frame::error::UsageError;
 use crate::frame::records::{kinds, DirectAlignBasis, HostRecord, RunOutcome, StorageKey, StorageRecord, Warning};
 use crate::frame::report::Outputs;
@@ -44,7 +43,7 @@ pub(crate) fn create_run_directory(
     }
 }
 
-/// Tries direct I/O on a file of the run on rank 0, where a backend may be direct and the file system does not report the alignment, or
+/// Tries direct I/O on a file of the run on rank 0, if a `backend` may be direct and the file system does not report the alignment, or
 /// `option_bytes` replaces it. Collective.
 ///
 /// # Errors
@@ -53,12 +52,10 @@ pub(crate) fn try_direct_io(
     world: &Comm,
     run_dir: &mut RunDir,
     storage: &mut StorageRecord,
-    backends: &[String],
-    (policy, option_bytes): (DirectPolicy, Option<u64>),
+    backend: Option<&str>,
+    option_bytes: Option<u64>,
 ) -> Result<(), CommandError> {
-    let Some(backend) =
-        policy.first_direct(backends).filter(|_| option_bytes.is_some() || storage.direct_align_basis.is_none())
-    else {
+    let Some(backend) = backend.filter(|_| option_bytes.is_some() || storage.direct_align_basis.is_none()) else {
         return Ok(());
     };
     *storage = start::broadcast_from_root(world, "direct I/O", || {

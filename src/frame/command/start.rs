@@ -214,12 +214,15 @@ pub(crate) fn skip_unavailable_backends(
         ))
     })?;
     availability::check_any_available(backends, &not_run).map_err(|e| CommandError::Collective(e.into()))?;
-    if world.is_root() {
-        not_run
-            .iter()
-            .for_each(|n| print_diagnostic(&format!("{} is not run, the others are: {}", n.backend, n.reason)));
-    }
+    report_skipped(world, &not_run);
     Ok(not_run)
+}
+
+/// Reports at once what is not run.
+pub(crate) fn report_skipped(world: &Comm, not_run: &[SkippedBackend]) {
+    for SkippedBackend { backend, reason } in not_run.iter().filter(|_| world.is_root()) {
+        print_diagnostic(&format!("{backend} is not run, the others are: {reason}"));
+    }
 }
 
 /// Prints an announcement for a waiting user, once.

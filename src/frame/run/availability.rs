@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use beff_backends::{check_availability, driver, Availability, DriverOptions};
+use beff_backends::{check_availability, Availability, DriverOptions};
 use beff_ffi::{Comm, MpiError};
 
+use crate::frame::backends;
 use crate::frame::error::UsageError;
 use crate::frame::run::agree::first_message;
 use crate::frame::run::run_dir::RunDir;
@@ -18,7 +19,7 @@ pub struct SkippedBackend {
     pub reason: String,
 }
 
-/// The `backends` that cannot work here. Inner: rank and message of a trial that failed with a storage error. Equal on all ranks.
+/// The `contestants` that cannot work here. Inner: rank and message of a trial that failed with a storage error. Equal on all ranks.
 /// Collective.
 ///
 /// # Errors
@@ -26,23 +27,23 @@ pub struct SkippedBackend {
 pub fn find_unavailable(
     world: &Comm,
     run_dir: &RunDir,
-    backends: &[String],
+    contestants: &[String],
     options: impl Fn(&str) -> DriverOptions,
 ) -> Result<Result<Vec<SkippedBackend>, (u64, String)>, MpiError> {
     let mut all = Vec::new();
-    for row in backends.iter().filter_map(|name| driver(name)) {
-        let name = Path::new(row.name).join(format!("trial-rank{:07}.dat", world.rank()));
-        let (unable, failed) = match check_availability(row, &options(row.name), &run_dir.file(&name)) {
+    for (contestant, row) in contestants.iter().filter_map(|name| Some((name, backends::row(name)?))) {
+        let name = Path::new(contestant).join(format!("trial-rank{:07}.dat", world.rank()));
+        let (unable, failed) = match check_availability(row, &options(contestant), &run_dir.file(&name)) {
             Availability::Available => (None, None),
             Availability::Unavailable(e) => (Some(format!("{}: {}", e.operation, e.text)), None),
-            Availability::Failed(e) => (None, Some(format!("trial of {}: {e}", row.name))),
+            Availability::Failed(e) => (None, Some(format!("trial of {contestant}: {e}"))),
         };
         if let Some(failed) = first_message(world, failed)? {
             return Ok(Err(failed));
         }
         if let Some((rank, reason)) = first_message(world, unable)? {
             all.push(SkippedBackend {
-                backend: row.name.to_owned(),
+                backend: contestant.clone(),
                 reason: format!("cannot work here: {reason} (rank {rank})"),
             });
         }

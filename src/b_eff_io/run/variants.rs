@@ -1,0 +1,167 @@
+//! Variants whose hints change nothing, because the library grants them what another contestant has.
+
+use std::path::Path;
+
+use beff_backends::{OpenMode, OpenRequest};
+use beff_ffi::{Comm, MpiError};
+
+use crate::b_eff_io::config::{Config, Variant};
+use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::plan::hints::for_open;
+use crate::b_eff_io::run::drivers::driver_options;
+use crate::frame::backends;
+use crate::frame::records::AccessMethod;
+use crate::frame::run::agree;
+use crate::frame::run::availability::{skip_reason, SkippedBackend};
+use crate::frame::run::path_check::check_name;
+use crate::frame::run::run_dir::RunDir;
+
+type Hints = Vec<(String, String)>;
+
+/// Hints of a contestant, in the order of their keys.
+struct GrantedHints {
+    contestant: String,
+    /// What it requests of a file.
+    requested: Hints,
+    /// What the library lists after the open; None if it could not be opened, which the run will report.
+    granted: Option<Hints>,
+}
+
+/// The variants that would measure the same as a contestant before them with other hints: the library lists the same hints for both. Those
+/// that request the same are controls, and run. Collective.
+///
+/// # Errors
+/// MPI errors.
+pub fn find_ineffective(
+    world: &Comm,
+    config: &Config,
+    run_dir: &RunDir,
+    not_run: &[SkippedBackend],
+) -> Result<Vec<SkippedBackend>, MpiError> {
+    if config.variants.iter().all(|variant| variant.hints.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let can_ask =
+        |name: &&String| backends::supports(name, |row| row.has_hints) && skip_reason(not_run, name).is_none();
+    let mut all = Vec::new();
+    for contestant in config.backends.iter().filter(can_ask) {
+        all.push(ask(world, config, run_dir, contestant)?);
+    }
+    Ok(ineffective(&config.variants, &all))
+}
+
+/// Opens a file as for a first write.
+fn ask(world: &Comm, config: &Config, run_dir: &RunDir, contestant: &str) -> Result<GrantedHints, MpiError> {
+    let hints = for_open(&config.of(contestant).hints, world.size(), AccessMethod::Write, PatternType::Scatter);
+    let path = run_dir.file(&Path::new(contestant).join("hints.dat"));
+    let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: world, hints: &hints };
+    let driver = backends::row(contestant).map(|row| (row.create)(&driver_options(config, run_dir, contestant)));
+    let mut granted = None;
+    if !agree::any_rank(world, check_name(contestant, &path).is_err())? {
+        let opened = driver.and_then(|driver| driver.open(&request).ok());
+        if agree::any_rank(world, opened.is_none())? {
+            // Close is collective.
+            std::mem::forget(opened);
+        } else if let Some(file) = opened {
+            granted = file.hints_in_use().ok();
+            let _ = file.close();
+        }
+        if world.is_root() {
+            let _ = path.remove();
+        }
+    }
+    let sorted = |mut hints: Hints| {
+        hints.sort();
+        hints
+    };
+    // The list of rank 0 counts. A list of texts can always be written and read.
+    let packed = world.bcast_bytes(serde_json::to_vec(&granted.map(sorted)).unwrap_or_default(), 0)?;
+    let granted = serde_json::from_slice(&packed).unwrap_or_default();
+    Ok(GrantedHints { contestant: contestant.to_owned(), requested: sorted(hints), granted })
+}
+
+fn ineffective(variants: &[Variant], all: &[GrantedHints]) -> Vec<SkippedBackend> {
+    let others = |contestant: &str| {
+        let own = variants.iter().find(|variant| variant.backend == contestant).cloned().unwrap_or_default();
+        Variant { backend: backends::backend_of(contestant).to_owned(), hints: Vec::new(), ..own }
+    };
+    let mut found: Vec<SkippedBackend> = Vec::new();
+    for (place, own) in all.iter().enumerate().filter(|(_, own)| backends::is_variant(&own.contestant)) {
+        let is_same = |before: &&GrantedHints| {
+            skip_reason(&found, &before.contestant).is_none()
+                && own.granted.is_some()
+                && before.granted == own.granted
+                && before.requested != own.requested
+                && others(&before.contestant) == others(&own.contestant)
+        };
+        if let Some(before) = all[..place].iter().find(is_same) {
+            let reason = format!("the library grants it the same hints as {}{}", before.contestant, refused(own));
+            found.push(SkippedBackend { backend: own.contestant.clone(), reason });
+        }
+    }
+    found
+}
+
+/// The requested hints that are not granted.
+fn refused(own: &GrantedHints) -> String {
+    let granted = |hint: &&(String, String)| own.granted.iter().flatten().any(|found| found == *hint);
+    let missing: Vec<String> =
+        own.requested.iter().filter(|hint| !granted(hint)).map(|(key, value)| format!("{key}={value}")).collect();
+    match missing.len() {
+        0 => String::new(),
+        _ => format!(", without {}", missing.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hints(text: &str) -> Hints {
+        let pair = |word: &str| word.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        text.split_whitespace().filter_map(pair).collect()
+    }
+
+    /// Contestants with what they request and what is granted; a name with `-2` has another option, too.
+    fn skipped(all: &[(&str, &str, Option<&str>)]) -> Vec<(String, String)> {
+        let variants: Vec<Variant> = all
+            .iter()
+            .filter(|(name, ..)| backends::is_variant(name))
+            .map(|(name, ..)| Variant {
+                backend: (*name).to_owned(),
+                aggregators: name.ends_with("-2").then_some(2),
+                ..Variant::default()
+            })
+            .collect();
+        let asked = all.iter().map(|(name, requested, granted)| GrantedHints {
+            contestant: (*name).to_owned(),
+            requested: hints(requested),
+            granted: granted.map(hints),
+        });
+        let found = ineffective(&variants, &asked.collect::<Vec<_>>());
+        found.into_iter().map(|skipped| (skipped.backend, skipped.reason)).collect()
+    }
+
+    #[test]
+    fn a_variant_with_the_hints_of_another_is_not_run() {
+        let base = ("mpiio", "", Some("cb_nodes=1"));
+        assert_eq!(skipped(&[base, ("mpiio+a", "cb_nodes=2", Some("cb_nodes=2"))]), []);
+        let same_as = |name: &str, other: &str, without: &str| {
+            (name.to_owned(), format!("the library grants it the same hints as {other}{without}"))
+        };
+        let unknown = ("mpiio+b", "nonsense=1", Some("cb_nodes=1"));
+        assert_eq!(skipped(&[base, unknown]), [same_as("mpiio+b", "mpiio", ", without nonsense=1")]);
+        assert_eq!(skipped(&[base, ("mpiio+c", "cb_nodes=1", Some("cb_nodes=1"))]), [same_as("mpiio+c", "mpiio", "")]);
+        let two = ("mpiio+two", "cb_nodes=2", Some("cb_nodes=2"));
+        let clipped = ("mpiio+nine", "cb_nodes=9", Some("cb_nodes=2"));
+        assert_eq!(skipped(&[base, two, clipped]), [same_as("mpiio+nine", "mpiio+two", ", without cb_nodes=9")]);
+    }
+
+    #[test]
+    fn what_may_differ_is_run() {
+        let base = ("mpiio", "", Some("cb_nodes=1"));
+        assert_eq!(skipped(&[base, ("mpiio+same", "", Some("cb_nodes=1"))]), [], "a control");
+        assert_eq!(skipped(&[base, ("mpiio+a-2", "x=1", Some("cb_nodes=1"))]), [], "other options differ");
+        assert_eq!(skipped(&[("mpiio", "", None), ("mpiio+a", "x=1", None)]), [], "nothing is known");
+    }
+}

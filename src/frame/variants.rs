@@ -1,0 +1,205 @@
+//! `--variant NAME:KEY=VALUE,...`: a backend with options of its own, measured in turn with the backends of the run.
+
+use crate::frame::backends::{canonical_name, VARIANT_MARK};
+use crate::frame::checks::join;
+use crate::frame::error::UsageError;
+use crate::frame::values::NULL_BACKEND;
+
+/// Maximum number of variants: each takes the time of a backend and its share of the space.
+const MAX_VARIANTS: usize = 16;
+/// Longer names would not fit into tables.
+const MAX_NAME_CHARS: usize = 12;
+/// The key that selects the backend of a variant.
+const BACKEND: &str = "backend";
+
+/// Help of the option; `options` are the keys, with their meaning.
+pub(crate) fn help(options: &str) -> String {
+    format!(
+        "A backend with other options (up to {MAX_VARIANTS} variants), which takes turns with the backends: a name, and after a colon its \
+         options, separated by commas (\\, is a comma in a value): backend=NAME, one of --backend [default: the first]; {options}. Any \
+         other key is a hint of mpiio. Results name it BACKEND{VARIANT_MARK}NAME, and compare it with its backend"
+    )
+}
+
+/// A variant as given on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariantOption {
+    name: String,
+    options: Vec<(String, String)>,
+}
+
+/// Parses `NAME:KEY=VALUE,...`; without options, the variant is measured as its backend is.
+///
+/// # Errors
+/// What is wrong, and how to write it.
+pub(crate) fn parse(text: &str) -> Result<VariantOption, String> {
+    let (name, list) = text.split_once(':').unwrap_or((text, ""));
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > MAX_NAME_CHARS || !name.chars().all(is_allowed) {
+        return Err(format!(
+            "'{name}' is not a name of 1 to {MAX_NAME_CHARS} letters, digits, '-' or '_'; write e.g. deep:backend=uring,depth=64"
+        ));
+    }
+    let mut options: Vec<(String, String)> = Vec::new();
+    for part in split_at_commas(list) {
+        let pair = part.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let Some((key, value)) = pair.filter(|(key, value)| !key.is_empty() && !value.is_empty()) else {
+            return Err(format!(
+                "'{part}' is not KEY=VALUE; options are separated by commas, and a comma in a value is written \\,"
+            ));
+        };
+        if options.iter().any(|(other, _)| other == key) {
+            return Err(format!("{key} is given twice; give each key once"));
+        }
+        options.push((key.to_owned(), value.to_owned()));
+    }
+    Ok(VariantOption { name: name.to_owned(), options })
+}
+
+/// Splits at commas without a backslash, which is removed.
+fn split_at_commas(list: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut chars = list.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            ',' => parts.push(String::new()),
+            c => {
+                let literal = if c == '\\' { chars.next_if_eq(&',').unwrap_or(c) } else { c };
+                parts.last_mut().into_iter().for_each(|part| part.push(literal));
+            }
+        }
+    }
+    parts.retain(|_| !list.is_empty());
+    parts
+}
+
+/// A variant of a backend of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedVariant {
+    /// Its own name.
+    pub(crate) name: String,
+    /// Its backend.
+    pub(crate) backend: String,
+    /// The options but the backend.
+    pub(crate) options: Vec<(String, String)>,
+}
+
+impl NamedVariant {
+    /// Its name in records.
+    pub(crate) fn contestant(&self) -> String {
+        format!("{}{VARIANT_MARK}{}", self.backend, self.name)
+    }
+
+    /// An error of its options.
+    pub(crate) fn refused(&self, cause: &str, next_step: impl Into<String>) -> UsageError {
+        UsageError::new(format!("--variant {}: {cause}", self.name), next_step)
+    }
+}
+
+/// The variants with their backends, in the order of the command line.
+///
+/// # Errors
+/// Too many variants, a name that is not unique, a backend that is not measured.
+pub(crate) fn resolve(given: &[VariantOption], backends: &[String]) -> Result<Vec<NamedVariant>, UsageError> {
+    if given.len() > MAX_VARIANTS {
+        return Err(UsageError::new(
+            format!("--variant: {} are given, at most {MAX_VARIANTS} are possible", given.len()),
+            "Omit some of them, or distribute them over several runs.",
+        ));
+    }
+    let mut all: Vec<NamedVariant> = Vec::new();
+    for VariantOption { name, options } in given {
+        let is_taken = all.iter().any(|other| other.name == *name);
+        let Ok(canonical) = canonical_name(name);
+        if is_taken || beff_backends::driver(&canonical).is_some() {
+            let owner = if is_taken { "another variant" } else { "a backend" };
+            return Err(UsageError::new(
+                format!("--variant {name}: {owner} has this name"),
+                "Give each variant a name of its own.",
+            ));
+        }
+        let chosen = options.iter().find(|(key, _)| key == BACKEND).map(|(_, value)| canonical_name(value));
+        let backend = match chosen {
+            Some(Ok(backend)) => backend,
+            None => backends.first().cloned().unwrap_or_default(),
+        };
+        let options = options.iter().filter(|(key, _)| key != BACKEND).cloned().collect();
+        let variant = NamedVariant { name: name.clone(), backend, options };
+        if !backends.contains(&variant.backend) {
+            return Err(variant.refused(
+                &format!("its backend {} is not measured, so there is nothing to compare it with", variant.backend),
+                format!("Add {} to --backend, or choose another: {}.", variant.backend, join(backends)),
+            ));
+        }
+        if variant.backend == NULL_BACKEND {
+            let next_step = "Give it another backend of the run, with backend=NAME.";
+            return Err(variant.refused("the null backend moves nothing, whatever its options", next_step));
+        }
+        all.push(variant);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(text: &str) -> Vec<(String, String)> {
+        parse(text).unwrap().options
+    }
+
+    #[test]
+    fn options_are_separated_by_commas_that_values_may_contain() {
+        assert_eq!(pairs("same"), []);
+        assert_eq!(pairs("same:"), []);
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(pairs("a:depth=64, direct=off"), [pair("depth", "64"), pair("direct", "off")]);
+        assert_eq!(
+            pairs(r"a:cb_config_list=n1:2\,n2:1,x=a=b\c"),
+            [pair("cb_config_list", "n1:2,n2:1"), pair("x", r"a=b\c")]
+        );
+    }
+
+    #[test]
+    fn what_is_no_variant_says_how_to_write_one() {
+        for (text, cause) in [
+            (":depth=4", "'' is not a name of 1 to 12 letters"),
+            ("a/b:depth=4", "'a/b' is not a name"),
+            ("posix+deep", "'posix+deep' is not a name"),
+            ("1234567890123:", "is not a name"),
+            ("a:depth", "'depth' is not KEY=VALUE"),
+            ("a:depth=4,", "'' is not KEY=VALUE"),
+            ("a:=4", "'=4' is not KEY=VALUE"),
+            ("a:depth=4,depth=8", "depth is given twice"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(cause), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_variant_belongs_to_a_backend_of_the_run() {
+        let resolved = |texts: &[&str]| {
+            let given: Vec<VariantOption> = texts.iter().map(|text| parse(text).unwrap()).collect();
+            let found = resolve(&given, &["mpiio".into(), "uring".into(), "null".into()]);
+            found.map(|all| all.iter().map(NamedVariant::contestant).collect::<Vec<_>>()).map_err(|e| e.to_string())
+        };
+        let expected = ["mpiio+two", "uring+deep"].map(str::to_owned).to_vec();
+        assert_eq!(resolved(&["two:cb_nodes=2", "deep:backend=io_uring,depth=64"]), Ok(expected));
+        for (texts, cause) in [
+            (&["a:", "a:"][..], "another variant has this name"),
+            (&["posix:depth=4"], "a backend has this name"),
+            (&["MPI-IO:"], "a backend has this name"),
+            (&["a:backend=posix"], "posix is not measured"),
+            (&["a:backend=nothing"], "nothing is not measured"),
+            (&["a:backend=null"], "null backend moves nothing"),
+        ] {
+            let error = resolved(texts).unwrap_err();
+            assert!(error.contains(cause), "{texts:?}: {error}");
+        }
+        let many: Vec<String> = (0..17).map(|n| format!("v{n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(resolved(&many[..16]).map(|all| all.len()), Ok(16));
+        assert!(resolved(&many).unwrap_err().contains("17 are given, at most 16"));
+    }
+}
