@@ -154,7 +154,7 @@ impl Table {
 
     /// Maximum number of rows on a screen.
     pub fn max_rows(&self, verbosity: Verbosity) -> usize {
-        self.row_limits.map_or(usize::MAX, |most| most[verbosity as usize])
+        self.row_limits.map_or(usize::MAX, |most| most[(verbosity as usize).saturating_sub(Verbosity::Full as usize)])
     }
 
     /// The first rows, with the legend of their marks only.

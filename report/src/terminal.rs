@@ -10,6 +10,8 @@ const MAX_COLUMNS: usize = super::text::WIDTH;
 /// Width of the label column, including the blanks on both sides.
 pub const LABEL: usize = 14;
 const ELLIPSIS: &str = " ...";
+/// End of a text of which the full report has the rest.
+const REST_IN_FULL: &str = " ... (--full)";
 
 /// Style of a part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +86,8 @@ impl TerminalOutput {
 /// Verbosity of a screen, by the available lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verbosity {
+    /// Every text as a whole.
+    Whole,
     /// Two lines per text.
     Full,
     /// One line per warning.
@@ -106,7 +110,7 @@ impl Screen {
     /// Creates an empty screen for a terminal with `columns` columns.
     #[must_use]
     pub fn new(columns: usize) -> Self {
-        Self { columns: columns.clamp(MIN_COLUMNS, MAX_COLUMNS), verbosity: Verbosity::Full, lines: Vec::new() }
+        Self { columns: columns.clamp(MIN_COLUMNS, MAX_COLUMNS), verbosity: Verbosity::Whole, lines: Vec::new() }
     }
 
     /// Calls `write` with the largest verbosity whose output has at most `most` lines.
@@ -116,7 +120,7 @@ impl Screen {
             write(&mut screen);
             screen
         };
-        let fitting = [Verbosity::Full, Verbosity::Short, Verbosity::Shorter]
+        let fitting = [Verbosity::Whole, Verbosity::Full, Verbosity::Short, Verbosity::Shorter]
             .into_iter()
             .map(with)
             .find(|screen| screen.height() <= most);
@@ -178,15 +182,14 @@ impl Screen {
         self.lines.push(line);
     }
 
-    /// Appends a label and a text in at most `most` lines, further lines indented.
+    /// Appends a label and a text in at most `most` lines, further lines indented. The end of a longer text names the option that shows it.
     pub fn field(&mut self, label: StyledText, text: &str, tone: TextStyle, most: usize) {
         let width = self.columns - LABEL;
         let mut lines = wrap(text, width);
         if lines.len() > most {
             lines.truncate(most);
             if let Some(last) = lines.last_mut() {
-                let words = wrap(last, width - ELLIPSIS.len());
-                *last = words.into_iter().next().unwrap_or_default() + ELLIPSIS;
+                *last = begin_of(last, width);
             }
         }
         let width = LABEL - 3;
@@ -211,6 +214,12 @@ impl Screen {
         }
         text
     }
+}
+
+/// The first words of a longer text in `width` columns, and the option that shows the rest.
+#[must_use]
+pub fn begin_of(text: &str, width: usize) -> String {
+    wrap(text, width - REST_IN_FULL.len()).into_iter().next().unwrap_or_default() + REST_IN_FULL
 }
 
 /// A text in exactly `width` columns, truncated or padded.
@@ -250,7 +259,7 @@ mod tests {
         let sheet = TerminalOutput::Screen(screen);
         let (plain, coloured) = (sheet.render(false), sheet.render(true));
         assert!(plain.starts_with("value  NOT VALID\n\n  !           word word"), "{plain}");
-        assert!(plain.ends_with("word ...\n") && plain.lines().count() == 4, "{plain}");
+        assert!(plain.ends_with("word ... (--full)\n") && plain.lines().count() == 4, "{plain}");
         assert!(!plain.contains('\u{1b}') && coloured.contains("\u{1b}[1;31mNOT VALID\u{1b}[0m"));
         let codes = [TextStyle::Strong, TextStyle::Good, TextStyle::Bad, TextStyle::Warn, TextStyle::Quiet]
             .map(|tone| escape_sequence(tone).unwrap());

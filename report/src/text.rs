@@ -75,21 +75,6 @@ impl TextPage {
         }
     }
 
-    /// Appends a label and its text truncated to one line with dots.
-    pub fn short_field(&mut self, label: &str, text: &str) {
-        const DOTS: &str = " ...";
-        let prefix = prefix(label);
-        let available = self.width - prefix.chars().count();
-        match wrap(text, available).as_slice() {
-            [] => self.line(prefix),
-            [whole] => self.line(format!("{prefix}{whole}")),
-            _ => {
-                let start = wrap(text, available - DOTS.len()).swap_remove(0);
-                self.line(format!("{prefix}{start}{DOTS}"));
-            }
-        }
-    }
-
     /// Appends text after a prefix; further lines are indented by the width of the prefix.
     pub fn hanging(&mut self, prefix: &str, text: &str) {
         let indent = prefix.chars().count();
@@ -195,23 +180,6 @@ mod tests {
         let text = page.finish();
         assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
         assert!(text.lines().nth(1).is_some_and(|l| l.starts_with("                word")));
-    }
-
-    #[test]
-    fn a_short_field_is_one_line_whatever_it_says() {
-        let mut page = TextPage::default();
-        page.short_field("label", "a few words");
-        page.short_field("label", &"word ".repeat(30));
-        page.short_field("label", &"x".repeat(300));
-        page.short_field("label", "");
-        let text = page.finish();
-        assert_eq!(text.lines().count(), 4);
-        assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
-        assert_eq!(text.lines().filter(|l| l.ends_with(" ...")).count(), 2);
-        assert!(text.starts_with("  label         a few words\n"));
-        let mut page = TextPage::default();
-        page.field("a label with many words", "text");
-        assert_eq!(page.finish(), "  a label with many words text\n");
     }
 
     #[test]

@@ -7,12 +7,14 @@ use super::common_text::{caveats, missing_criteria, value_caveats};
 use crate::display::{DisplayContext, SaveStatus};
 use crate::model::{ReportBlock, ReportHead, ReportModel, TextStyle};
 use crate::table::Table;
-use crate::terminal::{pad_to, styled, Screen, Verbosity, LABEL};
-use crate::text::count;
+use crate::terminal::{begin_of, pad_to, styled, Screen, Verbosity, LABEL};
+use crate::text::{count, wrap};
 
 /// Maximum number of lines, for one backend and for several.
 const MAX_LINES: usize = 40;
 const MAX_LINES_OF_SEVERAL: usize = 60;
+/// Lines of a small terminal, its prompt included.
+const TERMINAL_LINES: usize = 23;
 /// Values with a line; a damaged file may name any number of backends.
 const MAX_VALUES: usize = 4;
 /// Warnings shown; the others are counted.
@@ -31,23 +33,24 @@ pub fn screen(model: &ReportModel, place: &DisplayContext) -> Screen {
         findings(screen, model);
         reliability(screen, model);
         end(screen, model, place);
+        values_again(screen, model, most);
     })
 }
 
 fn max_lines(screen: &Screen) -> usize {
-    if screen.verbosity() == Verbosity::Full {
-        2
-    } else {
-        1
+    match screen.verbosity() {
+        Verbosity::Whole => usize::MAX,
+        Verbosity::Full => 2,
+        _ => 1,
     }
 }
 
 /// Maximum number of lines of a finding, whose cause is last.
 fn max_finding_lines(screen: &Screen) -> usize {
-    if screen.verbosity() == Verbosity::Essential {
-        1
-    } else {
-        2
+    match screen.verbosity() {
+        Verbosity::Whole => usize::MAX,
+        Verbosity::Essential => 1,
+        _ => 2,
     }
 }
 
@@ -61,7 +64,14 @@ fn limit(screen: &Screen, most: usize) -> usize {
 }
 
 fn note(screen: &mut Screen, text: &str) {
-    screen.line([styled(TextStyle::Quiet, format!("  {text}"))]);
+    let lines = match screen.verbosity() {
+        Verbosity::Whole => wrap(text, screen.columns() - 2),
+        _ if text.chars().count() > screen.columns() - 2 => vec![begin_of(text, screen.columns() - 2)],
+        _ => vec![text.to_owned()],
+    };
+    for line in lines {
+        screen.line([styled(TextStyle::Quiet, format!("  {line}"))]);
+    }
 }
 
 fn plain(screen: &mut Screen, text: &str) {
@@ -101,7 +111,7 @@ fn head(screen: &mut Screen, head: &ReportHead) {
         plain(screen, &format!("{}; {}", head.requested_time, head.elapsed_time));
     }
     if let Some(text) = &head.settings {
-        screen.field(styled(TextStyle::Plain, "settings"), text, TextStyle::Plain, 1);
+        screen.field(styled(TextStyle::Plain, "settings"), text, TextStyle::Plain, max_lines(screen));
     }
 }
 
@@ -114,12 +124,35 @@ fn truncate_to_minute(started_utc: &str) -> String {
         .map_or_else(|| started_utc.to_owned(), |text| format!("{text}Z"))
 }
 
+/// The lines of the values once more, where they have left a terminal of 24 lines.
+fn values_again(screen: &mut Screen, model: &ReportModel, most: usize) {
+    let is_full = screen.height() + 1 + model.values.len().min(MAX_VALUES) > most;
+    if screen.height() < TERMINAL_LINES || (is_full && screen.verbosity() == Verbosity::Essential) {
+        return;
+    }
+    screen.blank();
+    // Indented: the lines for grep are unique.
+    value_lines(screen, model, " ");
+}
+
+fn value_lines(screen: &mut Screen, model: &ReportModel, indent: &str) {
+    for value in model.values.iter().filter(|value| !value.screen_line.is_empty()).take(MAX_VALUES) {
+        let spans = value.screen_line.iter().map(|(tone, text)| styled(*tone, text));
+        let text: String = value.screen_line.iter().map(|(_, text)| text.as_str()).collect();
+        if indent.len() + text.chars().count() <= screen.columns() || indent.is_empty() {
+            screen.line([styled(TextStyle::Plain, indent)].into_iter().chain(spans));
+        } else {
+            wrap(&text, screen.columns() - indent.len())
+                .into_iter()
+                .for_each(|line| screen.line([styled(TextStyle::Plain, format!("{indent}{line}"))]));
+        }
+    }
+}
+
 /// Value lines for grep, and why a value is not valid.
 fn values(screen: &mut Screen, model: &ReportModel) {
     screen.blank();
-    for value in model.values.iter().filter(|value| !value.screen_line.is_empty()).take(MAX_VALUES) {
-        screen.line(value.screen_line.iter().map(|(tone, text)| styled(*tone, text)));
-    }
+    value_lines(screen, model, "");
     let missing = missing_criteria(model);
     let has_value = model.assessments.iter().any(|judged| judged.is_main);
     if let Some(by) = model.assessed_by.as_ref().filter(|_| missing.is_empty() && has_value && !model.has_failed) {
@@ -240,10 +273,14 @@ fn end(screen: &mut Screen, model: &ReportModel, place: &DisplayContext) {
     let full = full.unwrap_or_else(|| "the same with --full".to_owned());
     // At full verbosity: the command that shows the effect of a change.
     let others = file
-        .filter(|_| screen.verbosity() == Verbosity::Full && !model.has_failed)
+        .filter(|_| matches!(screen.verbosity(), Verbosity::Whole | Verbosity::Full) && !model.has_failed)
         .map(|path| ("", format!("beff-raw compare {} OTHER.json", shell_word(path)), "what changed"));
     let again = model.rerun.clone().filter(|_| !model.has_failed).map(|(what, why)| ("", what, why));
     for (label, what, why) in [("next", full, "all tables")].into_iter().chain(others).chain(again) {
+        if LABEL + what.chars().count() + 3 + why.len() > screen.columns() {
+            screen.field(styled(TextStyle::Strong, label), &what, TextStyle::Plain, max_finding_lines(screen));
+            continue;
+        }
         let spans =
             [styled(TextStyle::Strong, format!("  {}", pad_to(label, LABEL - 2))), styled(TextStyle::Plain, what)];
         screen.line(spans.into_iter().chain([styled(TextStyle::Quiet, format!("   {why}"))]));

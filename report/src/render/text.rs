@@ -50,9 +50,9 @@ fn head(page: &mut TextPage, model: &ReportModel) {
     }
     head.about.iter().for_each(|text| page.hanging("  ", text));
     page.blank();
-    head.facts.iter().for_each(|(label, text)| page.short_field(label, text));
+    head.facts.iter().for_each(|(label, text)| page.field(label, text));
     if let Some(settings) = &head.settings {
-        page.short_field("settings", settings);
+        page.field("settings", settings);
     }
 }
 

@@ -42,6 +42,7 @@ pub mod verdicts;
 
 pub use measured_rates::MeasuredRates;
 
+use std::ffi::OsStr;
 use std::io;
 
 use self::partition_view::{PartitionIndex, PartitionView};
@@ -51,6 +52,7 @@ use super::values::standout;
 use super::values::{derive, without_ladder, Derived, Validity, TOO_SHORT};
 use crate::b_eff_io::config::Release;
 use crate::frame::backends::is_variant;
+use crate::frame::paths::quoted_word;
 use crate::frame::records::{JournaledResult, Warning, WarningKind};
 use crate::frame::report::model::{ReportModel, ReportSection};
 use crate::frame::report::picture::MeasuredPoint;
@@ -177,6 +179,7 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
     );
     let backends = shown_backends(result, level);
     let has_several = layout::storage_backends(result).count() > 1;
+    let is_cut = result.ending.outcome.is_cut();
     let split = PartitionIndex::new(result, &derived.ladder, backends.clone());
     let shown = values::shown_partition(result, derived).map(|ranks| split.partition(ranks));
     let shown = if level == DetailLevel::Page { shown.map(PartitionView::with_ladder) } else { shown };
@@ -189,7 +192,7 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
         head: head::head(result, derived, common.head),
         corruption: result.is_corrupt().then(|| head::corruption(result)),
         values: values::values(result, derived, &backends),
-        notes: values::notes(result, derived, common.has_failed),
+        notes: values::notes(result, derived, common.has_failed || is_cut),
         assessed_by: Some(format!("the definition of release {}", release.name())),
         assessments: values::criteria_by_backend(result, derived, release),
         alternative_assessments: values::other_release_criteria(result, derived),
@@ -201,7 +204,7 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
         sections: if is_screen { Vec::new() } else { sections(result, derived, level, &split, shown) },
         method: if is_screen { Vec::new() } else { vec![costs::section(result, derived), setup::section(result)] },
         complete: head::completion_line(result),
-        rerun: longer_run(derived, release),
+        rerun: if is_cut { Some(continuation(result)) } else { longer_run(derived, release) },
         ..common
     }
 }
@@ -245,6 +248,17 @@ fn partition_sections(shown: &PartitionView, level: DetailLevel) -> Vec<ReportSe
     .chain(shown.result.config.backends.iter().filter(|_| is_detailed).flat_map(details))
     .flatten()
     .collect()
+}
+
+/// Advises to measure the rest of a cut run.
+fn continuation(result: &RunResult) -> (String, &'static str) {
+    let Some(prefix) = &result.config.out else {
+        return ("the same with --out NAME".into(), "a run that is cut can then be continued");
+    };
+    let prefix = prefix.to_string_lossy();
+    let [journal, other] = [format!("{prefix}.jsonl"), format!("{prefix}-2")].map(|name| quoted_word(OsStr::new(&name)));
+    let ranks = result.manifest.machine.ranks;
+    (format!("mpirun -n {ranks} beff-raw io --continue {journal} --out {other}"), "the rest of this run")
 }
 
 /// Advises a longer time if only that prevents validity.

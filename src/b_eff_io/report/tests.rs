@@ -208,7 +208,7 @@ fn missing_criteria_are_described() {
     let mut result = fixtures::ladder();
     result.partitions[0].time_seconds = 15.0;
     let text = render(&result, saved(), 80);
-    assert!(text.contains("too short for a comparable value; the individual figures stand"), "{text}");
+    assert!(text.contains("too short for a comparable value; the individual"), "{text}");
     let full = full_text(&result, DetailLevel::Full).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(full.contains("stand (T is 15 s, 15 min needed)"), "{full}");
     assert!(text.contains("--time 15m") && !text.contains(">="), "{text}");
@@ -226,6 +226,35 @@ fn a_run_without_its_end_says_so_first_and_last() {
     assert!(text.contains("*** DATA CORRUPTION") && text.contains(error), "{text}");
     assert!(["--time", "compare", "because", "stands out"].iter().all(|advice| !text.contains(advice)), "{text}");
     assert!(full_text(&fixtures::failed(), DetailLevel::Full).lines().last().unwrap().contains("DATA CORRUPTION"));
+}
+
+#[test]
+fn a_cut_run_advises_to_measure_its_rest() {
+    let words = |result: &RunResult| render(result, saved(), 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut result = fixtures::interrupted();
+    result.config.backends = vec!["mpiio".into()];
+    for outcome in [RunOutcome::Interrupted, RunOutcome::Limit, RunOutcome::Killed] {
+        result.ending.outcome = outcome;
+        result.config.out = None;
+        let text = words(&result);
+        assert!(text.contains("the same with --out NAME a run that is cut") && !text.contains("--time 15m"), "{text}");
+        result.config.out = Some("a long directory/run1".into());
+        let text = words(&result);
+        let expected =
+            "mpirun -n 4 beff-raw io --continue 'a long directory/run1.jsonl' --out 'a long directory/run1-2'";
+        assert!(text.contains(expected) && !text.contains("--time 15m"), "{text}");
+    }
+    result.ending.outcome = RunOutcome::Complete;
+    assert!(!words(&result).contains("--continue"));
+}
+
+#[test]
+fn no_reason_ends_without_the_option_that_shows_its_rest() {
+    for (name, result, _) in fixtures::all() {
+        let text = render(&result, saved(), 80);
+        let cut = |line: &&str| line.contains(" ...") && !line.ends_with(" ... (--full)");
+        assert_eq!(text.lines().find(cut), None, "{name}: {text}");
+    }
 }
 
 #[test]

@@ -183,6 +183,12 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
+    /// True if it ended before its plan, and not by an error.
+    #[must_use]
+    pub fn is_cut(self) -> bool {
+        matches!(self, Self::Limit | Self::Interrupted | Self::Killed)
+    }
+
     /// One word for the outcome; `interrupted` is the word for a run that a signal stopped.
     #[must_use]
     pub fn label(self, interrupted: &'static str) -> &'static str {

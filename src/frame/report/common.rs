@@ -48,8 +48,17 @@ pub(crate) fn common_model<R: Views>(result: &R, derived: &R::Derived, of: &Repo
         alarms: outcome_text::outcome_notice(outcome).into_iter().chain(wrong_data).map(str::to_owned).collect(),
         has_failed: outcome == RunOutcome::Failed || !result.errors().is_empty(),
         errors: result.errors().iter().map(error).collect(),
+        rerun: outcome.is_cut().then(|| cut_run(outcome)),
         warnings: R::warnings(derived).iter().map(caveat).collect(),
         ..ReportModel::default()
+    }
+}
+
+/// Advice after a cut run of a benchmark that cannot continue it.
+fn cut_run(outcome: RunOutcome) -> (String, &'static str) {
+    match outcome {
+        RunOutcome::Limit => ("the same with a longer --time-limit".into(), "this run was cut"),
+        _ => ("the same again, to its end".into(), "this run was cut"),
     }
 }
 

@@ -15,6 +15,8 @@ use crate::frame::system::affinity;
 use crate::frame::terminal_escape::line;
 use crate::frame::units::{format_seconds, mb_per_second};
 
+/// Columns of the bar, the percentage and the blanks: `{bar:10} {percent:>3}% `.
+const BAR_COLUMNS: usize = 16;
 const TICK: Duration = Duration::from_millis(200);
 /// A rate over less time is not shown.
 const MIN_RATE_SECONDS: f64 = 0.1;
@@ -23,6 +25,7 @@ pub(super) struct BarReporter {
     bar: ProgressBar,
     part: Arc<Mutex<Option<RunningPart>>>,
     live: ByteCounter,
+    columns: usize,
     over: Arc<AtomicBool>,
     ticker: Option<JoinHandle<()>>,
 }
@@ -39,8 +42,8 @@ struct RunningPart {
 }
 
 impl RunningPart {
-    /// Position of the bar in thousandths, and the text beside it, `since` the begin of the part, with `live` bytes counted.
-    fn bar_state(&self, since: Duration, live: u64) -> (u64, String) {
+    /// Position of the bar in thousandths, and the text beside it in `columns`, `since` the begin of the part, with `live` bytes counted.
+    fn bar_state(&self, since: Duration, live: u64, columns: usize) -> (u64, String) {
         let since_seconds = since.as_secs_f64();
         let all = self.elapsed_seconds + self.left_seconds;
         let elapsed = self.elapsed_seconds + since_seconds;
@@ -54,7 +57,15 @@ impl RunningPart {
         let last = || self.standing.transferred.last().and_then(|last| mb_per_second(last.bytes, last.seconds));
         let rate = now.or_else(last).map_or_else(String::new, |rate| format!("{rate:.1} MB/s, "));
         let left = format_seconds(left.ceil());
-        ((share * 1000.0) as u64, format!("{rate}about {left} left: {}", line(&self.standing.what)))
+        let what = line(&self.standing.what);
+        // The name of the pattern is at the end, where a line is truncated.
+        let forms = [
+            format!("{rate}about {left} left: {what}"),
+            format!("{rate}{left} left: {what}"),
+            format!("{rate}{left}: {what}"),
+        ];
+        let fitting = forms.into_iter().find(|text| text.chars().count() <= columns);
+        ((share * 1000.0) as u64, fitting.unwrap_or_else(|| format!("{left}: {what}")))
     }
 
     /// Share of the run that is planned for this part.
@@ -72,26 +83,35 @@ impl RunningPart {
 }
 
 impl BarReporter {
-    pub(super) fn new(target: ProgressDrawTarget, live: ByteCounter) -> Self {
+    /// A bar on a terminal with `columns` columns.
+    pub(super) fn new((target, columns): (ProgressDrawTarget, usize), live: ByteCounter) -> Self {
         let bar = ProgressBar::with_draw_target(Some(1000), target);
         // The text is truncated to the width.
-        if let Ok(style) = ProgressStyle::with_template("{bar:20} {percent:>3}% {wide_msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:10} {percent:>3}% {wide_msg}") {
             bar.set_style(style);
         }
-        let mut this = Self { bar, part: Arc::default(), live, over: Arc::default(), ticker: None };
+        let mut this = Self {
+            bar,
+            part: Arc::default(),
+            live,
+            columns: columns.saturating_sub(BAR_COLUMNS + 1),
+            over: Arc::default(),
+            ticker: None,
+        };
         this.start();
         this
     }
 
     fn start(&mut self) {
         let (bar, part, live, over) = (self.bar.clone(), self.part.clone(), self.live.clone(), self.over.clone());
+        let columns = self.columns;
         let tick = move || {
             // Drawing is not part of the measurement.
             alloc::exclude_this_thread();
             affinity::use_initial_affinity();
             while !over.load(Ordering::Acquire) {
                 thread::park_timeout(TICK);
-                draw(&bar, &part, &live);
+                draw(&bar, &part, &live, columns);
             }
         };
         // Without a thread the bar moves between parts only.
@@ -99,10 +119,10 @@ impl BarReporter {
     }
 }
 
-fn draw(bar: &ProgressBar, part: &Mutex<Option<RunningPart>>, live: &ByteCounter) {
+fn draw(bar: &ProgressBar, part: &Mutex<Option<RunningPart>>, live: &ByteCounter, columns: usize) {
     let part = part.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some(part) = part {
-        let (position, message) = part.bar_state(part.begin.elapsed(), live.load(Ordering::Relaxed));
+        let (position, message) = part.bar_state(part.begin.elapsed(), live.load(Ordering::Relaxed), columns);
         bar.set_position(position);
         bar.set_message(message);
     }
@@ -118,7 +138,7 @@ impl ProgressReporter for BarReporter {
             live_before: self.live.load(Ordering::Relaxed),
         };
         *self.part.lock().unwrap_or_else(PoisonError::into_inner) = Some(part);
-        draw(&self.bar, &self.part, &self.live);
+        draw(&self.bar, &self.part, &self.live, self.columns);
     }
 
     fn end(&mut self, _end: FinalProgress) {
@@ -158,7 +178,7 @@ mod tests {
 
     #[test]
     fn it_moves_within_a_part_and_shows_the_rate_of_all_ranks() {
-        let shown = |seconds, live| part().bar_state(Duration::from_secs_f64(seconds), live);
+        let shown = |seconds, live| part().bar_state(Duration::from_secs_f64(seconds), live, 200);
         let what = "posix, 2 ranks, read: pattern 3 (scatter)";
         assert_eq!(shown(0.0, 1_000_000), (333, format!("5.0 MB/s, about 1.0 min left: {what}")));
         assert_eq!(shown(9.0, 10_000_000), (433, format!("2.0 MB/s, about 51.0 s left: {what}")));
@@ -168,10 +188,21 @@ mod tests {
     }
 
     #[test]
+    fn eighty_columns_have_the_name_of_the_pattern() {
+        let mut part = part();
+        part.standing.what = "mpiio, 64 ranks, rewrite: pattern 37 (seg-coll)".into();
+        let text = part.bar_state(Duration::from_secs(9), 10_000_000_000, 80 - BAR_COLUMNS - 1).1;
+        assert_eq!(text, "51.0 s: mpiio, 64 ranks, rewrite: pattern 37 (seg-coll)");
+        part.standing.what = "read: pattern 3 (scatter)".into();
+        let text = part.bar_state(Duration::from_secs(9), 10_000_000, 80 - BAR_COLUMNS - 1).1;
+        assert_eq!(text, "2.0 MB/s, about 51.0 s left: read: pattern 3 (scatter)");
+    }
+
+    #[test]
     fn a_run_of_no_time_has_a_bar_too() {
         let mut part = part();
         (part.elapsed_seconds, part.left_seconds) = (0.0, 0.0);
         part.standing.all_seconds = 0.0;
-        assert_eq!(part.bar_state(Duration::ZERO, 0).0, 0);
+        assert_eq!(part.bar_state(Duration::ZERO, 0, 80).0, 0);
     }
 }

@@ -184,10 +184,14 @@ fn no_terminal() -> UsageError {
     )
 }
 
-/// Stderr if it is a terminal, else the terminal behind the launcher's pipe; None if there is none.
-fn draw_target() -> Option<ProgressDrawTarget> {
+/// Stderr if it is a terminal, else the terminal behind the launcher's pipe, and its columns; None if there is none.
+fn draw_target() -> Option<(ProgressDrawTarget, usize)> {
+    let columns = |term: &Term| usize::from(term.size().1);
     if std::io::stderr().is_terminal() {
-        return Some(ProgressDrawTarget::stderr());
+        return Some((ProgressDrawTarget::stderr(), columns(&Term::stderr())));
     }
-    terminal::stderr_terminal().map(|(read, write)| ProgressDrawTarget::term(Term::read_write_pair(read, write), 5))
+    let (read, write) = terminal::stderr_terminal()?;
+    let term = Term::read_write_pair(read, write);
+    let columns = columns(&term);
+    Some((ProgressDrawTarget::term(term, 5), columns))
 }
