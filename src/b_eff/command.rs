@@ -14,6 +14,7 @@ use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::measure_and_report;
 use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::progress::remaining;
+use crate::frame::command::progress::RunTitle;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
 use crate::frame::command::{planned_memory_per_rank, publish_json_once, publish_once, start, time_limit};
 use crate::frame::config::RepetitionPolicy;
@@ -95,7 +96,7 @@ fn run_measurement(
     })?;
     let MeasurementSetup { costs, interrupt, time_limit, machine } =
         start::prepare_measurement(universe, world, &survey, (false, config.time_limit))?;
-    let title = || format!("b_eff on {} ranks", world.size());
+    let title = || RunTitle::new(format!("b_eff on {} ranks", world.size()), &[], None);
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let collector = machine.map(|machine| {

@@ -23,6 +23,7 @@ use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::{measure_and_report, MeasuredFiles};
 use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::progress::remaining;
+use crate::frame::command::progress::RunTitle;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
 use crate::frame::command::{backend_capabilities, directory, start, time_limit};
 use crate::frame::error::{Exit, UsageError};
@@ -69,7 +70,8 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         }
         Ok(journal.zip(cut).map(|(path, cut)| CutRun::new(path.display().to_string(), cut)))
     })?;
-    let title = || format!("b_eff_io on {} ranks", world.size());
+    let text = format!("b_eff_io on {} ranks", world.size());
+    let title = || RunTitle::new(text, &config.backends, Some(&config.path));
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
     let (mut run_dir, outputs) =

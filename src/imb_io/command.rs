@@ -18,6 +18,7 @@ use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::{exit_code, measure_and_report, MeasuredFiles, ScreenOutput};
 use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::progress::remaining;
+use crate::frame::command::progress::RunTitle;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
 use crate::frame::command::{backend_capabilities, directory, print_diagnostic, publish_once, start, time_limit};
 use crate::frame::config::RepetitionPolicy;
@@ -98,7 +99,8 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
     })?;
     let MeasurementSetup { costs, interrupt, time_limit, machine } =
         start::prepare_measurement(universe, world, &survey, (false, config.time_limit))?;
-    let title = || format!("IMB-IO on {} ranks", world.size());
+    let text = format!("IMB-IO on {} ranks", world.size());
+    let title = || RunTitle::new(text, &config.backends, Some(&config.path));
     let progress = start::open_progress(world, &args.output.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (mut run_dir, outputs) =

@@ -29,6 +29,7 @@ use super::run::{what_if, ReplayAbort};
 use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::{measure_and_report, MeasuredFiles};
 use crate::frame::command::observer::ResultCollector;
+use crate::frame::command::progress::RunTitle;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
 use crate::frame::command::{
     backend_capabilities, directory, planned_cache_share, planned_memory_per_rank, print_diagnostic, publish_once,
@@ -409,6 +410,10 @@ fn examine_storage(
     directory::query_storage_sheet(world, run_dir, storage, parameters, &survey.hosts)
 }
 
+fn run_title(world: &Comm, config: &ReplayConfig) -> RunTitle {
+    RunTitle::new(format!("replay on {} ranks", world.size()), &config.backends, Some(&config.path))
+}
+
 fn run_measurement(
     universe: &Universe,
     world: &Comm,
@@ -420,7 +425,7 @@ fn run_measurement(
     let omissions = calls.sums.omissions_by_backend(config);
     let MeasurementSetup { costs, interrupt, time_limit, machine } =
         start::prepare_measurement(universe, world, &survey, (false, config.time_limit))?;
-    let progress = start::open_progress(world, &args.output.progress, || format!("replay on {} ranks", world.size()))?;
+    let progress = start::open_progress(world, &args.output.progress, || run_title(world, config))?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (mut run_dir, outputs) =
         directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;

@@ -25,6 +25,7 @@ use super::values::kinds::KINDS;
 use super::values::standout::{findings, Finding};
 use super::values::{derive, CommDerived};
 use crate::frame::records::{JournaledResult, Warning, WarningKind};
+use crate::frame::report::metrics::ResultMetric;
 use crate::frame::report::model::{CorruptionReport, ReportModel, ValidityAssessment};
 use crate::frame::report::picture::MeasuredPoint;
 use crate::frame::report::text::{count, figure};
@@ -54,6 +55,22 @@ impl Views for CommResult {
 
     fn over_ranks(&self, derived: &CommDerived) -> Vec<MeasuredPoint> {
         curves::over_ranks(self, derived)
+    }
+
+    fn metrics(&self, derived: &CommDerived) -> Vec<ResultMetric> {
+        let value = &derived.value;
+        let bounds = value.of_repetitions.b_eff.and_then(|of| of.interval_bytes_per_second);
+        let rate = value.b_eff.map(|b_eff| {
+            let rate = (b_eff.bytes_per_second, bounds);
+            ResultMetric::rate(
+                "b_eff",
+                "Effective bandwidth b_eff; the bounds are of the mean of repetitions.",
+                &[],
+                rate,
+            )
+        });
+        let valid = ResultMetric::valid(&[], derived.valid && value.b_eff.is_some());
+        rate.into_iter().flatten().chain([valid]).collect()
     }
 
     fn set_rmax(&mut self, gflops: f64) -> bool {

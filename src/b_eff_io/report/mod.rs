@@ -24,6 +24,7 @@ mod latency;
 pub mod layout;
 mod listed;
 mod measured_rates;
+mod metrics;
 mod options;
 mod orders;
 mod partition_view;
@@ -54,6 +55,7 @@ use crate::b_eff_io::config::Release;
 use crate::frame::backends::is_variant;
 use crate::frame::paths::quoted_word;
 use crate::frame::records::{JournaledResult, Warning, WarningKind};
+use crate::frame::report::metrics::ResultMetric;
 use crate::frame::report::model::{ReportModel, ReportSection};
 use crate::frame::report::picture::MeasuredPoint;
 use crate::frame::report::system_list::ListedValue;
@@ -110,6 +112,10 @@ impl Views for RunResult {
 
     fn listed(&self, derived: &Derived) -> Vec<ListedValue> {
         listed::listed(self, derived)
+    }
+
+    fn metrics(&self, derived: &Derived) -> Vec<ResultMetric> {
+        metrics::metrics(self, derived)
     }
 
     /// A summary of each backend.
@@ -256,7 +262,8 @@ fn continuation(result: &RunResult) -> (String, &'static str) {
         return ("the same with --out NAME".into(), "a run that is cut can then be continued");
     };
     let prefix = prefix.to_string_lossy();
-    let [journal, other] = [format!("{prefix}.jsonl"), format!("{prefix}-2")].map(|name| quoted_word(OsStr::new(&name)));
+    let [journal, other] =
+        [format!("{prefix}.jsonl"), format!("{prefix}-2")].map(|name| quoted_word(OsStr::new(&name)));
     let ranks = result.manifest.machine.ranks;
     (format!("mpirun -n {ranks} beff-raw io --continue {journal} --out {other}"), "the rest of this run")
 }

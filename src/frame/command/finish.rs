@@ -5,9 +5,10 @@ use std::time::Instant;
 use beff_ffi::Comm;
 
 use super::observer::ResultCollector;
+use super::progress::RunEndReport;
 use super::start::CommandError;
 use super::{directory, print_diagnostic, start};
-use crate::frame::error::Exit;
+use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::{JournaledResult, RunEnd, RunOutcome, Warning};
 use crate::frame::report::{DisplayContext, TerminalOutput, Views};
 use crate::frame::run::run_dir::RunDir;
@@ -54,12 +55,12 @@ pub(crate) fn measure_and_report<R: Views>(
         Some(collector) => work(collector),
         None => work(&mut NullObserver),
     };
-    if matches!(ended, Err(CommandError::Collective(_))) {
+    if let Err(CommandError::Collective(error)) = &ended {
         if let Some(files) = files {
             let _ = directory::clean_up(world, files.run_dir, false, RunOutcome::Failed);
         }
         if let Some(collector) = collector.take() {
-            collector.discard();
+            collector.discard(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure });
         }
     }
     finish_run(world, files, ended?, collector, page)
@@ -104,7 +105,7 @@ fn write_report<R: Views>(
     collector: ResultCollector<R>,
     page: impl FnOnce(&R, &R::Derived, &DisplayContext) -> ScreenOutput,
 ) -> Exit {
-    let (result, outputs) = collector.finish();
+    let (result, outputs, progress) = collector.finish();
     let derived = result.derived();
     let view = |suffix: &str| result.file_bytes(&derived, suffix);
     let mut remark = None;
@@ -113,11 +114,13 @@ fn write_report<R: Views>(
         remark = page.remark;
         page.sheet
     };
-    if !start::write_outputs(outputs, view, sheet) {
-        return Exit::Failure;
+    let is_written = start::write_outputs(outputs, view, sheet);
+    let exit = if is_written { exit_code(&result) } else { Exit::Failure };
+    progress.result(&RunEndReport { outcome: result.outcome(), exit, metrics: result.metrics(&derived) });
+    if !is_written {
+        return exit;
     }
     remark.iter().for_each(|remark| print_diagnostic(remark));
-    let exit = exit_code(&result);
     if exit == Exit::Usage {
         print_diagnostic("nothing was measured: everything requested was refused, for the reasons among the warnings");
     }

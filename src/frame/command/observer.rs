@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use super::print_diagnostic;
-use super::progress::ProgressMonitor;
+use super::progress::{ProgressMonitor, RunEndReport};
+use crate::frame::error::Exit;
 use crate::frame::records::{kinds, JournaledResult, RunOutcome, TimeLimitRecord, Warning};
 use crate::frame::report::Outputs;
 use crate::frame::run::{ByteCounter, ProgressReport, RunObserver, TransferVolume};
@@ -66,17 +67,19 @@ impl<R: JournaledResult> ResultCollector<R> {
     }
 
     /// Removes the files: nothing was measured.
-    pub(crate) fn discard(self) {
-        if let Some(outputs) = self.finish().1 {
+    pub(crate) fn discard(self, exit: Exit) {
+        let (_, outputs, progress) = self.finish();
+        progress.result(&RunEndReport { outcome: RunOutcome::Failed, exit, metrics: Vec::new() });
+        if let Some(outputs) = outputs {
             outputs.discard();
         }
     }
 
-    /// Ends the collection and returns the result.
+    /// Ends the collection; the progress reporters wait for the result.
     #[must_use]
-    pub fn finish(mut self) -> (R, Option<Outputs>) {
+    pub fn finish(mut self) -> (R, Option<Outputs>, ProgressMonitor) {
         self.progress.end(self.result.outcome() == RunOutcome::Complete);
-        (self.result, self.outputs)
+        (self.result, self.outputs, self.progress)
     }
 }
 

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::finalize::{finalize, hang_seconds};
-use super::progress::ProgressMonitor;
+use super::progress::{ProgressMonitor, RunTitle};
 use super::variables::Limits;
 use super::{print_diagnostic, reject_launch, reject_usage, stdout, time_limit};
 use crate::frame::config::TimeLimit;
@@ -246,7 +246,7 @@ pub(crate) fn announce_run(world: &Comm, progress: &ProgressArgs, out: Option<&P
 pub(crate) fn open_progress(
     world: &Comm,
     args: &ProgressArgs,
-    title: impl FnOnce() -> String,
+    title: impl FnOnce() -> RunTitle,
 ) -> Result<ProgressMonitor, CommandError> {
     let mut monitor = ProgressMonitor::silent();
     let open = || {

@@ -14,6 +14,7 @@ pub mod journal;
 pub mod json;
 pub mod library;
 pub(crate) mod machine;
+pub mod metrics;
 mod old_names;
 pub(crate) mod outcome_text;
 pub mod outputs;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::display::{DetailLevel, DisplayContext};
 use super::journal::JournalError;
 use super::json::JsonError;
+use super::metrics::ResultMetric;
 use super::model::ReportModel;
 use super::picture::MeasuredPoint;
 use super::system_list::ListedValue;
@@ -88,6 +89,11 @@ pub trait Views: JournaledResult + Serialize + DeserializeOwned + JsonSchema + S
 
     /// Values for the list of results of a system; empty if the benchmark has no such value.
     fn listed(&self, _derived: &Self::Derived) -> Vec<ListedValue> {
+        Vec::new()
+    }
+
+    /// Values for monitoring systems; empty if the benchmark has no such value.
+    fn metrics(&self, _derived: &Self::Derived) -> Vec<ResultMetric> {
         Vec::new()
     }
 

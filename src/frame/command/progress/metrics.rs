@@ -10,8 +10,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
 
-use super::reporter::{FinalProgress, ProgressReporter, ProgressSnapshot};
+use super::reporter::{FinalProgress, ProgressReporter, ProgressSnapshot, RunEndReport, RunTitle};
 use crate::frame::command::print_diagnostic;
+use crate::frame::error::Exit;
+use crate::frame::records::RunOutcome;
+use crate::frame::report::metrics::ResultMetric;
 
 const MIN_WRITE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -19,7 +22,8 @@ pub(super) struct MetricsFile {
     path: PathBuf,
     /// The name of the file without its extension.
     run: String,
-    title: String,
+    /// Labels of the run: benchmark, host, MPI library, backends, path.
+    labels: String,
     started: f64,
     state: MetricsSample,
     written: Option<Instant>,
@@ -36,6 +40,10 @@ struct MetricsSample {
     /// Rate of the last part.
     bytes_per_second: Option<f64>,
     is_finished: bool,
+    /// Time of this state, Unix time.
+    updated: f64,
+    /// How the run ended; None: it is running, or ended without reporting.
+    end: Option<RunEndReport>,
 }
 
 impl MetricsFile {
@@ -43,28 +51,31 @@ impl MetricsFile {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn create(path: &Path, title: &str) -> io::Result<Self> {
-        let started = Timestamp::now().as_millisecond() as f64 / 1e3;
+    pub(super) fn create(path: &Path, title: &RunTitle) -> io::Result<Self> {
+        check_replaceable(path)?;
+        let started = unix_seconds();
         let mut this = Self {
             path: path.to_owned(),
             run: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-            title: title.to_owned(),
+            labels: run_labels(title),
             started,
             state: MetricsSample::default(),
             written: None,
-            broken: false,
+            // Nothing is written when it is dropped without a first file.
+            broken: true,
         };
-        check_replaceable(path)?;
         this.write()?;
+        this.broken = false;
         Ok(this)
     }
 
     fn write(&mut self) -> io::Result<()> {
+        self.state.updated = unix_seconds();
         let directory = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::Builder::new().prefix(".beff-raw-metrics").tempfile_in(directory)?;
         // Readable for the collector, which is another user, whatever the umask is.
         file.as_file().set_permissions(PermissionsExt::from_mode(0o644))?;
-        file.write_all(exposition_text(&self.run, &self.title, self.started, &self.state).as_bytes())?;
+        file.write_all(exposition_text(&self.run, &self.labels, self.started, &self.state).as_bytes())?;
         replace(file, &self.path)?;
         self.written = Some(Instant::now());
         Ok(())
@@ -113,22 +124,83 @@ fn replace(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.persist(path).map(drop).map_err(|e| e.error)
 }
 
+fn unix_seconds() -> f64 {
+    Timestamp::now().as_millisecond() as f64 / 1e3
+}
+
+fn run_labels(title: &RunTitle) -> String {
+    let facts = [("benchmark", &title.text)].into_iter().chain(title.labels.iter().map(|(name, text)| (*name, text)));
+    facts.map(|(name, text)| format!(",{name}=\"{}\"", escape_label(text))).collect()
+}
+
+/// Word of an outcome; that of a run without one is `running`.
+fn outcome_word(outcome: RunOutcome) -> &'static str {
+    match outcome {
+        RunOutcome::Complete => "complete",
+        RunOutcome::Limit => "limit",
+        RunOutcome::Interrupted => "interrupted",
+        RunOutcome::Failed => "failed",
+        RunOutcome::Killed => RUNNING,
+    }
+}
+
+const RUNNING: &str = "running";
+
+/// The outcome, exit code and values, each metric with its samples together.
+fn end_text(run: &str, end: Option<&RunEndReport>) -> String {
+    let outcome = end.map_or(RUNNING, |end| outcome_word(end.outcome));
+    let mut all = vec![ResultMetric {
+        name: "outcome".into(),
+        help: "How the run ended, in a label; running before. A run that is running long after its expected end has crashed.",
+        labels: vec![("outcome", outcome.to_owned())],
+        value: 1.0,
+    }];
+    if let Some(end) = end {
+        all.push(ResultMetric {
+            name: "exit_code".into(),
+            help: "Exit code of the program.",
+            labels: Vec::new(),
+            value: f64::from(end.exit.code()),
+        });
+        all.extend(end.metrics.iter().cloned());
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for metric in &all {
+        if !names.contains(&metric.name.as_str()) {
+            names.push(&metric.name);
+        }
+    }
+    let mut text = String::new();
+    for name in names {
+        let samples: Vec<&ResultMetric> = all.iter().filter(|metric| metric.name == name).collect();
+        text += &format!("# HELP beff_raw_{name} {}\n# TYPE beff_raw_{name} gauge\n", samples[0].help);
+        for ResultMetric { labels, value, .. } in samples {
+            let own: String = labels.iter().map(|(name, text)| format!(",{name}=\"{}\"", escape_label(text))).collect();
+            text += &format!("beff_raw_{name}{{{run}{own}}} {value}\n");
+        }
+    }
+    text
+}
+
 fn escape_label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// `run` distinguishes the runs whose files a collector reads together: two samples of the same name and labels are an error.
-fn exposition_text(run: &str, title: &str, started: f64, state: &MetricsSample) -> String {
+fn exposition_text(run: &str, labels: &str, started: f64, state: &MetricsSample) -> String {
     let run = format!("run=\"{}\"", escape_label(run));
-    let of_run = format!(r#"{run},benchmark="{}",what="{}""#, escape_label(title), escape_label(&state.what));
+    let of_run = format!(r#"{run}{labels},what="{}""#, escape_label(&state.what));
     let rate = state.bytes_per_second;
     // Name, type, help, labels, value: only counters end in `_total`.
-    let metrics: [(&str, &str, &str, &str, Option<f64>); 8] = [
+    let expected_end = state.updated + state.left_seconds;
+    let metrics: [(&str, &str, &str, &str, Option<f64>); 10] = [
         ("run_info", "gauge", "The measurement, in labels; always 1.", &of_run, Some(1.0)),
         ("start_time_seconds", "gauge", "When the run began, Unix time.", &run, Some(started)),
         ("progress_ratio", "gauge", "Completed share of the plan, by time.", &run, Some(state.share)),
         ("elapsed_seconds", "gauge", "Time since the run began.", &run, Some(state.elapsed_seconds)),
         ("remaining_seconds", "gauge", "Estimated time to the end of the run.", &run, Some(state.left_seconds)),
+        ("expected_end_time_seconds", "gauge", "Estimated end of the run, Unix time.", &run, Some(expected_end)),
+        ("updated_time_seconds", "gauge", "When this file was written, Unix time.", &run, Some(state.updated)),
         (
             "moved_bytes_total",
             "counter",
@@ -143,10 +215,19 @@ fn exposition_text(run: &str, title: &str, started: f64, state: &MetricsSample) 
         let name = format!("beff_raw_{name}");
         Some(format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name}{{{labels}}} {}\n", value?))
     });
-    shown.collect()
+    shown.collect::<String>() + &end_text(&run, state.end.as_ref())
 }
 
 const FINISHED: &str = "1 once the plan is complete; stays 0 if a signal or an error ends the run.";
+
+/// An error that ended the run before it had a result.
+impl Drop for MetricsFile {
+    fn drop(&mut self) {
+        if self.state.end.is_none() {
+            self.result(&RunEndReport { outcome: RunOutcome::Failed, exit: Exit::Failure, metrics: Vec::new() });
+        }
+    }
+}
 
 impl ProgressReporter for MetricsFile {
     fn part(&mut self, now: &ProgressSnapshot<'_>) {
@@ -169,6 +250,11 @@ impl ProgressReporter for MetricsFile {
         state.what.clear();
         self.update();
     }
+
+    fn result(&mut self, end: &RunEndReport) {
+        self.state.end = Some(end.clone());
+        self.update();
+    }
 }
 
 #[cfg(test)]
@@ -177,13 +263,31 @@ mod tests {
     use super::*;
     use crate::frame::run::ProgressReport;
 
+    fn title(text: &str) -> RunTitle {
+        RunTitle { text: text.into(), labels: vec![("host", "h\"1".into()), ("path", "/scratch".into())] }
+    }
+
+    /// Errors that end a run drop its reporters.
+    #[test]
+    fn a_run_without_a_result_has_failed() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("run.prom");
+        drop(MetricsFile::create(&path, &title("t")).unwrap());
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("outcome=\"failed\"} 1\n") && text.contains("beff_raw_exit_code{run=\"run\"} 1\n"),
+            "{text}"
+        );
+    }
+
     #[test]
     fn the_file_is_replaced_and_as_the_format_says() {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = directory.path().join("run.prom");
-        let mut metrics = MetricsFile::create(&path, "b_eff_io on 2 ranks").unwrap();
+        let mut metrics = MetricsFile::create(&path, &title("b_eff_io on 2 ranks")).unwrap();
         let begin = std::fs::read_to_string(&path).unwrap();
-        assert!(begin.ends_with("beff_raw_finished{run=\"run\"} 0\n"), "{begin}");
+        assert!(begin.contains("beff_raw_finished{run=\"run\"} 0\n"), "{begin}");
+        assert!(begin.ends_with("beff_raw_outcome{run=\"run\",outcome=\"running\"} 1\n"), "{begin}");
         let standing = ProgressReport {
             what: "\"a\\b\nc\"".into(),
             transferred: vec![moved("posix", 3_000_000)],
@@ -195,10 +299,20 @@ mod tests {
         // Not yet: the previous write was just now.
         assert_eq!(std::fs::read_to_string(&path).unwrap(), begin);
         metrics.end(FinalProgress { elapsed_seconds: 4.0, share: 1.0, is_complete: true });
+        let labels = [("backend", "posix".to_owned())];
+        let values = ResultMetric::rate("b_eff_io", "Value.", &labels, (2e9, Some([1.5e9, 2.5e9])));
+        let values = values.into_iter().chain([ResultMetric::valid(&labels, true)]).collect();
+        metrics.result(&RunEndReport { outcome: RunOutcome::Complete, exit: Exit::Ok, metrics: values });
         insta::assert_snapshot!(std::fs::read_to_string(&path)
             .unwrap()
-            .replace(&metrics.started.to_string(), "STARTED"));
-        let text = exposition_text("r\"", "t", 0.0, &MetricsSample { what: standing.what, ..MetricsSample::default() });
+            .replace(&metrics.started.to_string(), "STARTED")
+            .replace(&metrics.state.updated.to_string(), "UPDATED"));
+        let text = exposition_text(
+            "r\"",
+            ",benchmark=\"t\"",
+            0.0,
+            &MetricsSample { what: standing.what, ..MetricsSample::default() },
+        );
         assert!(text.contains(r#"run="r\"",benchmark="t",what="\"a\\b\nc\""} 1"#), "{text}");
         // No temporary file is left.
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
@@ -210,8 +324,8 @@ mod tests {
     #[test]
     fn what_cannot_be_replaced_is_refused() {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        assert!(MetricsFile::create(directory.path(), "t").is_err());
-        assert!(MetricsFile::create(&directory.path().join("none/run.prom"), "t").is_err());
+        assert!(MetricsFile::create(directory.path(), &title("t")).is_err());
+        assert!(MetricsFile::create(&directory.path().join("none/run.prom"), &title("t")).is_err());
         let path = directory.path().join("run1.json");
         for (foreign, refused) in [
             ("{\"program\": 1}\n", true),
@@ -221,7 +335,7 @@ mod tests {
             ("# HELP beff_raw_run_info What\n", false),
         ] {
             std::fs::write(&path, foreign).unwrap();
-            assert_eq!(MetricsFile::create(&path, "t").is_err(), refused, "{foreign:?}");
+            assert_eq!(MetricsFile::create(&path, &title("t")).is_err(), refused, "{foreign:?}");
             assert_eq!(std::fs::read_to_string(&path).unwrap() == foreign, refused);
         }
     }

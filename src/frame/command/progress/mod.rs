@@ -14,6 +14,9 @@ mod tests;
 #[cfg(test)]
 pub(crate) use json::ProgressEvent;
 
+pub(crate) use reporter::RunEndReport;
+pub use reporter::RunTitle;
+
 use std::io::IsTerminal;
 use std::time::Instant;
 
@@ -74,11 +77,11 @@ impl std::fmt::Debug for ProgressMonitor {
 }
 
 impl ProgressMonitor {
-    /// Opens the requested reporters. `title` is the benchmark in a few words.
+    /// Opens the requested reporters.
     ///
     /// # Errors
     /// The file of metrics cannot be written; there is no terminal for a bar.
-    pub fn open(args: &ProgressArgs, title: &str) -> anyhow::Result<Self> {
+    pub fn open(args: &ProgressArgs, title: &RunTitle) -> anyhow::Result<Self> {
         let live = ByteCounter::default();
         let mut tellers: Vec<Box<dyn ProgressReporter>> = Vec::new();
         match args.mode() {
@@ -104,7 +107,7 @@ impl ProgressMonitor {
             tellers.push(Box::new(metrics));
         }
         let mut this = Self { reporters: tellers, live, ..Self::silent() };
-        this.reporters.iter_mut().for_each(|teller| teller.begin(title));
+        this.reporters.iter_mut().for_each(|teller| teller.begin(&title.text));
         Ok(this)
     }
 
@@ -173,7 +176,11 @@ impl ProgressMonitor {
         let elapsed_seconds = self.begin.elapsed().as_secs_f64();
         let share = self.share_at_end(is_complete, elapsed_seconds);
         self.reporters.iter_mut().for_each(|teller| teller.end(FinalProgress { elapsed_seconds, share, is_complete }));
-        self.reporters.clear();
+    }
+
+    /// Reports the result, after the end.
+    pub(super) fn result(mut self, end: &RunEndReport) {
+        self.reporters.iter_mut().for_each(|teller| teller.result(end));
     }
 }
 
