@@ -369,9 +369,11 @@ fn create_base_files(scratch: &ScratchDirectory, work: &mut JobDescription) -> R
 fn measure(side: Contender, work: &JobDescription, device: Option<&DiskDevice>) -> Result<RunSample, BenchError> {
     match work.access {
         FileWorkload::Write => work.paths().iter().try_for_each(|path| removal::remove(path))?,
-        FileWorkload::Rewrite | FileWorkload::Read | FileWorkload::RandomRewrite | FileWorkload::RandomRead => {
-            work.paths().iter().try_for_each(|path| scratch::drop_page_cache(path))?
-        }
+        FileWorkload::Rewrite
+        | FileWorkload::Read
+        | FileWorkload::RandomRewrite
+        | FileWorkload::RandomRead
+        | FileWorkload::RandomMixed => work.paths().iter().try_for_each(|path| scratch::drop_page_cache(path))?,
         FileWorkload::Cached => work.paths().iter().try_for_each(|path| scratch::populate_page_cache(path))?,
     }
     let before = device.and_then(DiskDevice::counters);

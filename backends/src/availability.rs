@@ -144,6 +144,10 @@ impl OpenFile for UnavailableDriver {
         self.refuse()
     }
 
+    fn transfer_mixed(&mut self, _work: Batches<'_>, _ring: &mut TransferBuffer) -> Result<u64> {
+        self.refuse()
+    }
+
     fn sync(&mut self) -> Result<()> {
         Ok(())
     }

@@ -126,12 +126,12 @@ impl EdgeWalk {
         };
         let from = self.next;
         if to <= from {
-            return Some(IoRequest { offset: from, index, ..IoRequest::default() });
+            return Some(IoRequest { offset: from, index, direction: self.direction, ..IoRequest::default() });
         }
         self.next = to;
         // The index of `from`: before or inside the chunk, and never below the sector in which the chunk begins.
         let index = index.wrapping_add(from.wrapping_sub(begin) as usize);
-        Some(IoRequest { offset: from, index, len: to - from, guard })
+        Some(IoRequest { offset: from, index, len: to - from, direction: self.direction, guard })
     }
 
     /// A read continues elsewhere in memory: the sector at the wrap is read again, for the bytes after it.

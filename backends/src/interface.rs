@@ -2,7 +2,7 @@
 
 use beff_ffi::Comm;
 
-use crate::{AccessPattern, BackendError, Batch, Direction, FilePath, Latency, Result, TransferBuffer};
+use crate::{AccessPattern, BackendError, Batch, Direction, FilePath, Latency, ReadWriteMix, Result, TransferBuffer};
 
 /// How a file is opened. Creation is exclusive: no existing file is overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,6 +194,28 @@ impl<'a> Batches<'a> {
     }
 }
 
+/// For files that complete each call before the next one begins: the calls of a batch of a mixed pattern, `run` for each sequence in one
+/// direction; returns the bytes of all. With `is_collective` the calls after an error are made, too, because other ranks take part.
+///
+/// # Errors
+/// The first one of `run`.
+pub fn run_mixed(
+    mix: ReadWriteMix,
+    batch: Batch,
+    is_collective: bool,
+    mut run: impl FnMut(Direction, Batch) -> Result<u64>,
+) -> Result<u64> {
+    let mut outcome = Ok(0);
+    for (direction, calls) in mix.runs(batch) {
+        let moved = run(direction, calls);
+        outcome = outcome.and_then(|bytes| Ok(bytes + moved?));
+        if outcome.is_err() && !is_collective {
+            break;
+        }
+    }
+    outcome
+}
+
 /// Runs `batch` with a computation that it may call; calls the computation itself if `batch` did not.
 pub(crate) fn run_with_computation(
     computation: &mut dyn FnMut(),
@@ -229,7 +251,7 @@ pub trait Driver {
 
 /// One open file of one rank (or of all ranks of a communicator, for collective drivers).
 ///
-/// A benchmark calls `prepare` once per pattern and then any number of batches of one direction. All ranks of the communicator
+/// A benchmark calls `prepare` once per pattern and then any number of batches of one direction, or mixed ones. All ranks of the communicator
 /// call collective patterns with the same batches, also after an error on one of them: a driver finishes its collective calls and
 /// then returns the first error, so that no rank blocks.
 pub trait OpenFile {
@@ -260,6 +282,14 @@ pub trait OpenFile {
     /// # Errors
     /// As for [`OpenFile::write`]; the end of the file inside a batch is a short transfer and thus an error.
     fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64>;
+
+    /// Writes and reads the batches of `work`, of a pattern with [`AccessPattern::mix`], which was prepared as a write: writes take their data
+    /// from the windows of the transfer buffer, and reads leave theirs in its landing zone. Returns the bytes of this rank, in both
+    /// directions.
+    ///
+    /// # Errors
+    /// As for [`OpenFile::write`] and [`OpenFile::read`].
+    fn transfer_mixed(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64>;
 
     /// Flushes written data to the storage: MPI_File_sync, fsync. Collective over the communicator of the file.
     ///

@@ -65,6 +65,7 @@ mod edges;
 pub mod error;
 pub mod interface;
 pub mod latency;
+pub mod mix;
 pub mod mmap;
 pub mod mpiio;
 pub mod null;
@@ -101,10 +102,11 @@ pub use availability::{check_availability, Availability, UnavailableDriver};
 pub use directory::{DirectoryHandle, FilePath};
 pub use error::{BackendError, Result};
 pub use interface::{
-    BatchOverlap, Batches, Driver, LatencyUnit, NextBatch, OpenFile, OpenMode, OpenRequest, Protocol,
+    run_mixed, BatchOverlap, Batches, Driver, LatencyUnit, NextBatch, OpenFile, OpenMode, OpenRequest, Protocol,
     SubmissionStatistics, Support, TransferStrategy, MAX_PENDING_CALLS,
 };
 pub use latency::Latency;
+pub use mix::ReadWriteMix;
 pub use options::{
     CalibratedDepth, Collective, Direct, DirectTrial, DriverOptions, ExchangeMethod, Preallocate, TrialAlign,
     DEFAULT_DOMAIN_BYTES,

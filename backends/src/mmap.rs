@@ -17,7 +17,7 @@ use std::path::Path;
 use crate::direct::FdPair;
 use crate::walk::{batch_bytes, check_fits, ChunkWalk};
 use crate::{
-    AccessKind, AccessPattern, BackendError, Batch, Batches, Direct, Direction, Driver, Latency, OpenFile, OpenRequest,
+    run_mixed, AccessPattern, BackendError, Batch, Batches, Direct, Direction, Driver, Latency, OpenFile, OpenRequest,
     RankPartition, Result, Support, TransferBuffer, TransferStrategy,
 };
 use blocks::BlockSource;
@@ -72,7 +72,8 @@ impl MmapFile {
         direction: Direction,
     ) -> Result<(&AccessPattern, &mut MappedWindow, &File, &MappingRegistration, &Path)> {
         let path = &self.files.path;
-        let p = self.prepared.as_mut().filter(|p| p.window.direction() == direction);
+        // A window for writing can be read.
+        let p = self.prepared.as_mut().filter(|p| p.window.direction() == direction || p.pattern.mix.is_some());
         let p = p.ok_or_else(|| BackendError::not_prepared(window::operation_name(direction), path))?;
         Ok((&p.pattern, &mut p.window, &self.files.buffered, &self.registration, path))
     }
@@ -144,7 +145,7 @@ impl OpenFile for MmapFile {
         };
         let window = MappedWindow::new(pattern, direction, &self.files.buffered, &self.registration, path)?;
         self.prepared = Some(MappedPattern { pattern: *pattern, block_source: source, window });
-        Ok(in_force(pattern.kind, direction, source))
+        Ok(in_force(pattern, direction, source))
     }
 
     fn preallocate(&mut self, batch: Batch) -> Result<u64> {
@@ -165,6 +166,17 @@ impl OpenFile for MmapFile {
 
     fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
         work.run_sequentially(|batch, latency| self.read_batch(batch, buffer, latency))
+    }
+
+    fn transfer_mixed(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        let mix = self.prepared.as_ref().and_then(|prepared| prepared.pattern.mix);
+        let mix = mix.ok_or_else(|| BackendError::not_prepared("memcpy", &self.files.path))?;
+        work.run_sequentially(|batch, latency| {
+            run_mixed(mix, batch, false, |direction, calls| match direction {
+                Direction::Write => self.write_batch(calls, buffer, latency),
+                Direction::Read => self.read_batch(calls, buffer, latency),
+            })
+        })
     }
 
     /// fsync(2) alone. On Linux msync(MS_SYNC) is the same write-back, restricted to a mapped range and with the metadata of
@@ -194,9 +206,12 @@ fn unsupported_reason(pattern: &AccessPattern) -> Option<String> {
     (pattern.call_bytes() == 0).then(|| "an empty part cannot be mapped".into())
 }
 
-fn in_force(kind: AccessKind, direction: Direction, source: BlockSource) -> TransferStrategy {
-    let kind = kind.substitution_note();
+fn in_force(pattern: &AccessPattern, direction: Direction, source: BlockSource) -> TransferStrategy {
+    let kind = pattern.kind.substitution_note();
     let strategy = match direction {
+        _ if pattern.mix.is_some() => {
+            format!("memcpy out of and into a shared mapping{kind}, {}", source.description())
+        }
         Direction::Write => format!("memcpy into a shared mapping{kind}, {}", source.description()),
         Direction::Read => format!("memcpy out of a shared mapping{kind}, read-ahead as the kernel chooses"),
     };

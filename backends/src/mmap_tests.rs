@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::FailureCause;
 use crate::testing::{fill_stream, open_alone, pattern, scratch, stream_byte};
-use crate::{Batches, CallForm, CallStyle, OpenMode};
+use crate::{AccessKind, Batches, CallForm, CallStyle, OpenMode};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 

@@ -22,8 +22,9 @@ use crate::error::{BackendError, FailureCause, Result};
 use crate::interface::run_with_computation;
 use crate::walk::check_fits;
 use crate::{
-    AccessPattern, Batch, BatchOverlap, Batches, CallStyle, Direction, Driver, DriverOptions, ElementUnit, Latency,
-    LatencyUnit, OpenFile, OpenMode, OpenRequest, Support, TransferBuffer, TransferStrategy, MAX_PENDING_CALLS,
+    run_mixed, AccessPattern, Batch, BatchOverlap, Batches, CallStyle, Direction, Driver, DriverOptions, ElementUnit,
+    Latency, LatencyUnit, OpenFile, OpenMode, OpenRequest, Support, TransferBuffer, TransferStrategy,
+    MAX_PENDING_CALLS,
 };
 use calls::{calls_within_file, elementary_type, AccessCall, FileView};
 use outcome::{classify_full_disk, mpi_error, BatchOutcome};
@@ -111,7 +112,7 @@ impl MpiIoFile {
         let refuse = |text: &str| BackendError::new("transfer", &*path, FailureCause::Unsupported, text);
         let prepared = prepared.as_ref().ok_or_else(|| refuse("no pattern was prepared on this file"))?;
         // The end of the file is known for the prepared direction only.
-        if prepared.direction != direction {
+        if prepared.direction != direction && prepared.pattern.mix.is_none() {
             return Err(refuse("the pattern was prepared for the other direction"));
         }
         let outcome = BatchOutcome::new(path, prepared.call.name(direction), &prepared.pattern, direction);
@@ -155,7 +156,8 @@ impl BatchContext<'_> {
                 break;
             }
             let what = prepared.transfer_type(n);
-            let memory = buffer.window_mut(pattern.stream_position(n), what.bytes() as usize);
+            let begin = pattern.memory_index(buffer, Direction::Read, n);
+            let memory = &mut buffer.bytes_mut()[begin..begin + what.bytes() as usize];
             let offset_bytes = prepared.offset(n);
             let mark = latency.begin();
             let result = match call.style {
@@ -288,7 +290,11 @@ impl OpenFile for MpiIoFile {
             file_bytes,
             _filetype: view.filetype,
         });
-        let strategy = format!("{}, {}", call.name(direction), view.description);
+        let calls = match pattern.mix {
+            None => call.name(direction).to_owned(),
+            Some(_) => format!("{} and {}", call.name(Direction::Read), call.name(Direction::Write)),
+        };
+        let strategy = format!("{calls}, {}", view.description);
         Ok(TransferStrategy { strategy, direct: None, latency_unit: LatencyUnit::Call })
     }
 
@@ -312,6 +318,22 @@ impl OpenFile for MpiIoFile {
             });
         }
         work.run_sequentially(|batch, latency| self.batch_context(Direction::Read)?.read(batch, buffer, latency))
+    }
+
+    fn transfer_mixed(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        let pattern = self.prepared.as_ref().map(|prepared| prepared.pattern);
+        let (mix, kind) = pattern
+            .and_then(|pattern| Some((pattern.mix?, pattern.kind)))
+            .ok_or_else(|| BackendError::not_prepared("transfer", &self.path))?;
+        work.run_sequentially(|batch, latency| {
+            run_mixed(mix, batch, kind.is_collective(), |direction, calls| {
+                let context = self.batch_context(direction)?;
+                match direction {
+                    Direction::Write => context.write(calls, buffer, latency),
+                    Direction::Read => context.read(calls, buffer, latency),
+                }
+            })
+        })
     }
 
     fn sync(&mut self) -> Result<()> {

@@ -93,6 +93,10 @@ impl OpenFile for NullFile {
         self.run(Direction::Read, work, buffer)
     }
 
+    fn transfer_mixed(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        self.run(Direction::Write, work, buffer)
+    }
+
     fn sync(&mut self) -> Result<()> {
         Ok(())
     }

@@ -1,7 +1,10 @@
 //! Patterns with an order through every driver that one rank can run without MPI: every chunk once, with the data of its place.
 
 use crate::testing::{fill_stream, open_alone, scratch, stream_byte};
-use crate::{AccessPattern, Batch, Batches, Direct, Direction, Latency, OpenFile, OpenMode, OrderKind, TransferBuffer};
+use crate::{
+    AccessPattern, Batch, Batches, Direct, Direction, Latency, OpenFile, OpenMode, OrderKind, ReadWriteMix,
+    TransferBuffer,
+};
 
 const KINDS: [OrderKind; 4] = [OrderKind::Sequential, OrderKind::Random, OrderKind::Strided, OrderKind::Reverse];
 const PERIOD: u64 = 15 * 4096;
@@ -106,6 +109,92 @@ fn all_drivers_access_each_chunk_once_in_any_order() {
                 }
             }
         }
+    }
+}
+
+const LANDING: u64 = 5 * 4096;
+
+/// Reads and writes in one pattern: each read finds what the file held before, and the file afterwards holds new data where it was written.
+fn check_mixed(name: &str, direct: Direct, plain: &AccessPattern, kind: OrderKind, percent: u8) {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let open = |mode| open_alone(name, &path, mode, direct, 8).unwrap().unwrap();
+    let mut file = open(OpenMode::CreateNew);
+    write(file.as_mut(), plain, FIRST, plain.max_calls);
+    file.close().unwrap();
+
+    let mix = ReadWriteMix::new(percent);
+    let p = plain.in_order(kind, 7).with_mix(mix);
+    let order = p.order.unwrap();
+    let about = format!("{name} {direct:?} {kind:?} chunk {} mix {percent}", p.chunk_bytes);
+    let mut file = open(OpenMode::Update);
+    let begin = (PERIOD + p.call_bytes()).next_multiple_of(4096);
+    let mut buffer = TransferBuffer::new(PERIOD, begin - PERIOD + LANDING + p.call_bytes()).unwrap();
+    fill_stream(&mut buffer, SECOND);
+    buffer.set_landing(begin as usize, LANDING, p.call_bytes());
+    buffer.bytes_mut()[begin as usize..].fill(0);
+    file.prepare(&p, Direction::Write, &mut buffer, &[]).unwrap();
+    let calls = p.max_calls - 4;
+    file.preallocate(all(calls)).unwrap();
+    let moved = file.transfer_mixed(Batches::new(all(7), &mut Latency::off()), &mut buffer).unwrap();
+    assert_eq!(moved, 7 * p.call_bytes(), "{about}");
+    let mut rest = vec![calls - 20];
+    let mut next = |_| rest.pop();
+    let batch = Batch { first_call: 7, calls: 13 };
+    let moved =
+        file.transfer_mixed(Batches::new(batch, &mut Latency::off()).with_next(&mut next), &mut buffer).unwrap();
+    assert_eq!(moved, (calls - 7) * p.call_bytes(), "{about}");
+    file.trim().unwrap();
+    file.sync().unwrap();
+    file.close().unwrap();
+    let is_new = |chunk| order.position(chunk) < calls && mix.direction(order.position(chunk)) == Direction::Write;
+    assert!(std::fs::read(&path).unwrap() == expected(&p, is_new), "{about}: the file");
+    let mut compared = 0;
+    for call in calls - LANDING / p.call_bytes()..calls {
+        if mix.direction(call) == Direction::Read {
+            let begin = p.memory_index(&buffer, Direction::Read, call);
+            let position = p.stream_position(order.at(call));
+            let found = buffer.bytes()[begin..begin + p.call_bytes() as usize].iter().copied();
+            let mut wanted = (position..).map(|at| stream_byte(FIRST, at, PERIOD));
+            assert!(found.into_iter().all(|byte| Some(byte) == wanted.next()), "{about}: read {call}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 0 || percent == 1, "{about}");
+}
+
+#[test]
+fn all_drivers_mix_reads_and_writes() {
+    for name in ["posix", "uring", "mmap"] {
+        for (kind, percent) in KINDS.into_iter().zip([70, 50, 1, 99]) {
+            for chunk in [512, 1024, 4096, 1032] {
+                let contiguous =
+                    AccessPattern { base_bytes: 8192, stream_bytes: 8192, ..AccessPattern::private(chunk, 1, 67) };
+                let apart = AccessPattern { stride_bytes: 3 * chunk, ..contiguous };
+                for plain in [contiguous, apart] {
+                    for direct in if name == "mmap" { &[Direct::Off][..] } else { &[Direct::Off, Direct::Auto] } {
+                        check_mixed(name, *direct, &plain, kind, percent);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A pattern in one direction is not run as a mixed one, nor the reverse.
+#[test]
+fn a_mixed_batch_needs_a_mixed_pattern() {
+    for name in ["posix", "uring", "mmap"] {
+        let dir = scratch();
+        let path = dir.path().join("f");
+        let plain = AccessPattern::private(4096, 1, 8);
+        let mut file = open_alone(name, &path, OpenMode::CreateNew, Direct::Off, 8).unwrap().unwrap();
+        write(file.as_mut(), &plain, FIRST, 8);
+        let mut buffer = buffer_of(SECOND, &plain);
+        file.prepare(&plain, Direction::Write, &mut buffer, &[]).unwrap();
+        assert!(file.transfer_mixed(Batches::new(all(8), &mut Latency::off()), &mut buffer).is_err(), "{name}");
+        assert!(std::fs::read(&path).unwrap() == expected(&plain, |_| false), "{name}");
+        file.close().unwrap();
     }
 }
 

@@ -1,6 +1,6 @@
 //! An access pattern of one rank as arithmetic: from call number to file offsets and memory positions.
 
-use crate::{AccessOrder, OrderKind};
+use crate::{AccessOrder, OrderKind, ReadWriteMix, TransferBuffer};
 
 /// How the ranks of a file's communicator take part in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +89,10 @@ pub enum RankPartition {
 }
 
 /// Write or read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
     /// Memory to file.
+    #[default]
     Write,
     /// File to memory.
     Read,
@@ -131,6 +132,10 @@ pub struct AccessPattern {
     /// [`AccessOrder::at`]`(i)` has without one, and data in the file does not depend on the order: a write takes the data of these chunks
     /// from the buffer. A read leaves its data where call `i` has it without an order, so that calls in flight share no memory.
     pub order: Option<AccessOrder>,
+    /// Which calls of an order read, in a pattern with reads and writes, which is prepared as a write and run by
+    /// [`crate::OpenFile::transfer_mixed`]. The reads leave their data in the landing zone of the buffer, so that it never becomes the data of
+    /// a write. None: all calls have one direction.
+    pub mix: Option<ReadWriteMix>,
 }
 
 impl AccessPattern {
@@ -152,7 +157,15 @@ impl AccessPattern {
             stream_bytes: 0,
             max_calls,
             order: None,
+            mix: None,
         }
+    }
+
+    /// This pattern, which has an order, with reads among its writes.
+    #[must_use]
+    pub fn with_mix(&self, mix: ReadWriteMix) -> Self {
+        debug_assert!(self.order.is_some() && self.chunks_per_call == 1, "a mix divides the chunks of an order");
+        Self { mix: Some(mix), ..*self }
     }
 
     /// The chunks of this pattern in this order, one by each call, at explicit offsets: a file pointer cannot move backwards.
@@ -210,6 +223,24 @@ impl AccessPattern {
             Direction::Write => self.stream_position(self.ordered_call(call)),
             Direction::Read => self.stream_position(call),
         }
+    }
+
+    /// Index of the first byte of that window. Reads of a mixed pattern have theirs in the landing zone.
+    #[must_use]
+    #[inline]
+    pub fn memory_index(&self, buffer: &TransferBuffer, direction: Direction, call: u64) -> usize {
+        let position = self.memory_position(direction, call);
+        match (direction, self.mix) {
+            (Direction::Read, Some(_)) => buffer.landing_index(position),
+            _ => buffer.index(position),
+        }
+    }
+
+    /// Direction of call `call`; `prepared`: that of all calls without a mix.
+    #[must_use]
+    #[inline]
+    pub fn call_direction(&self, prepared: Direction, call: u64) -> Direction {
+        self.mix.map_or(prepared, |mix| mix.direction(call))
     }
 
     /// The part of another rank in the same pattern, for equal parts.

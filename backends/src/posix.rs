@@ -17,8 +17,8 @@ use crate::route::FileRoute;
 use crate::two_phase::{self, BufferPool};
 use crate::walk::{batch_bytes, ChunkWalk};
 use crate::{
-    dontcache, AccessPattern, BackendError, Batch, Batches, Direction, Driver, DriverOptions, Latency, OpenFile,
-    OpenRequest, Protocol, Result, Support, TransferBuffer, TransferStrategy,
+    dontcache, run_mixed, AccessPattern, BackendError, Batch, Batches, Direction, Driver, DriverOptions, Latency,
+    OpenFile, OpenRequest, Protocol, Result, Support, TransferBuffer, TransferStrategy,
 };
 
 /// Driver for pread(2) and pwrite(2). Collective kinds of access use the same offsets, each rank independently. Order of arrival
@@ -138,9 +138,10 @@ impl OpenFile for PosixFile {
             offset_file::TransferMethod::Independent(route) => route,
         };
         let files = &self.file.files;
-        let call = match direction {
-            Direction::Write => "pwrite",
-            Direction::Read => "pread",
+        let call = match (direction, pattern.mix) {
+            (Direction::Write, None) => "pwrite",
+            (Direction::Read, None) => "pread",
+            (_, Some(_)) => "pread and pwrite",
         };
         let mut transfer = files.in_force(call, pattern.kind, direction, &route);
         transfer.strategy += self.file.preallocation_note();
@@ -171,6 +172,17 @@ impl OpenFile for PosixFile {
 
     fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
         work.run_sequentially(|batch, latency| self.read_batch(batch, buffer, latency))
+    }
+
+    fn transfer_mixed(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        let mix = self.prepared.as_ref().and_then(|prepared| prepared.pattern.mix);
+        let mix = mix.ok_or_else(|| BackendError::not_prepared("pread and pwrite", &self.file.files.path))?;
+        work.run_sequentially(|batch, latency| {
+            run_mixed(mix, batch, false, |direction, calls| match direction {
+                Direction::Write => self.write_batch(calls, buffer, latency),
+                Direction::Read => self.read_batch(calls, buffer, latency),
+            })
+        })
     }
 
     fn sync(&mut self) -> Result<()> {

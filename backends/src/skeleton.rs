@@ -7,8 +7,8 @@ use crate::direct::FdPair;
 use crate::registry::OFFSET_DRIVER;
 use crate::walk::{batch_bytes, check_fits, ChunkWalk};
 use crate::{
-    AccessPattern, BackendError, Batch, Batches, Direct, Direction, Driver, DriverOptions, DriverRow, Latency,
-    LatencyUnit, OpenFile, OpenRequest, Result, Support, TransferBuffer, TransferStrategy,
+    run_mixed, AccessPattern, BackendError, Batch, Batches, Direct, Direction, Driver, DriverOptions, DriverRow,
+    Latency, LatencyUnit, OpenFile, OpenRequest, Result, Support, TransferBuffer, TransferStrategy,
 };
 
 /// Entry of the table in `registry.rs`: its name, and its abilities beyond explicit offsets.
@@ -106,9 +106,10 @@ impl OpenFile for SkeletonFile {
         check_fits(pattern, buffer, &self.files.path)?;
         self.files.check_supported(pattern.offset_access_obstacle())?;
         self.pattern = Some(*pattern);
-        let call = match direction {
-            Direction::Write => "pwrite",
-            Direction::Read => "pread",
+        let call = match (direction, pattern.mix) {
+            (Direction::Write, None) => "pwrite",
+            (Direction::Read, None) => "pread",
+            (_, Some(_)) => "pread and pwrite",
         };
         // The report states what applies to this file, not what was requested.
         let strategy = format!("{call}{}, buffered", pattern.kind.substitution_note());
@@ -121,6 +122,17 @@ impl OpenFile for SkeletonFile {
 
     fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
         work.run_sequentially(|batch, latency| self.read_batch(batch, buffer, latency))
+    }
+
+    fn transfer_mixed(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        let mix = self.prepared("pread and pwrite")?.mix;
+        let mix = mix.ok_or_else(|| BackendError::not_prepared("pread and pwrite", &self.files.path))?;
+        work.run_sequentially(|batch, latency| {
+            run_mixed(mix, batch, false, |direction, calls| match direction {
+                Direction::Write => self.write_batch(calls, buffer, latency),
+                Direction::Read => self.read_batch(calls, buffer, latency),
+            })
+        })
     }
 
     fn sync(&mut self) -> Result<()> {

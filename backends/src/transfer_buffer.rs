@@ -33,6 +33,8 @@ pub struct TransferBuffer {
     /// Bytes without the slack.
     len: usize,
     period_bytes: u64,
+    /// Begin and period of the landing zone.
+    landing: (usize, u64),
     id: u64,
     /// Error of the kernel if it refused huge pages.
     huge_page_refusal: Option<std::io::Error>,
@@ -81,7 +83,7 @@ impl TransferBuffer {
         period_bytes: u64,
     ) -> Self {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Self { map, start, mapped_bytes, file, len, period_bytes, id, huge_page_refusal: None }
+        Self { map, start, mapped_bytes, file, len, period_bytes, landing: (len, 0), id, huge_page_refusal: None }
     }
 
     /// Host memory that such a buffer occupies: whole huge pages, where available.
@@ -133,6 +135,38 @@ impl TransferBuffer {
             self.len
         );
         self.period_bytes = period_bytes;
+    }
+
+    /// Sets the landing zone for the reads of the next mixed pattern, whose calls have `call_bytes`: windows that begin within `period_bytes`
+    /// from index `begin` on. The windows of the writes end before it.
+    ///
+    /// # Panics
+    /// If it exceeds the buffer or shares memory with the writes.
+    pub fn set_landing(&mut self, begin: usize, period_bytes: u64, call_bytes: u64) {
+        let end = begin as u64 + period_bytes + call_bytes;
+        assert!(period_bytes > 0 && end <= self.len as u64, "a landing zone up to {end} of {} bytes", self.len);
+        assert!(self.period_bytes + call_bytes <= begin as u64, "writes take their data from the landing zone");
+        self.landing = (begin, period_bytes);
+    }
+
+    /// Period of the landing zone; 0 without one.
+    #[must_use]
+    pub fn landing_period_bytes(&self) -> u64 {
+        self.landing.1
+    }
+
+    /// Begin of the landing zone.
+    #[must_use]
+    pub fn landing_begin(&self) -> usize {
+        self.landing.0
+    }
+
+    /// Index of the first byte of the window in the landing zone for stream position `position`.
+    #[must_use]
+    #[inline]
+    pub(crate) fn landing_index(&self, position: u64) -> usize {
+        let (begin, period_bytes) = self.landing;
+        begin + (position % period_bytes) as usize
     }
 
     /// All bytes: one period and the overhang.

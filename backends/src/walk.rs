@@ -10,6 +10,7 @@ pub(crate) struct IoRequest {
     /// Index of the first byte in the buffer.
     pub(crate) index: usize,
     pub(crate) len: u64,
+    pub(crate) direction: Direction,
     /// Bytes at its beginning and end that a read must preserve in memory. A read is complete without those at the end.
     pub(crate) guard: ReadGuard,
 }
@@ -75,6 +76,8 @@ pub(crate) struct ChunkWalk {
     call_index: usize,
     call_step: usize,
     period: usize,
+    /// Direction of the next chunk.
+    direction: Direction,
     ordered: Option<OrderedCalls>,
 }
 
@@ -82,13 +85,20 @@ pub(crate) struct ChunkWalk {
 #[derive(Clone, Debug)]
 struct OrderedCalls {
     pattern: AccessPattern,
-    direction: Direction,
     /// The call of the next chunk.
     call: u64,
+    landing: Option<LandingZone>,
+}
+
+/// Where the reads of a mixed pattern leave their data.
+#[derive(Clone, Copy, Debug)]
+struct LandingZone {
+    begin: usize,
+    period_bytes: u64,
 }
 
 impl ChunkWalk {
-    /// The chunks of `batch`.
+    /// The chunks of `batch`, all in this direction, or those of a mixed pattern in their own.
     ///
     /// # Errors
     /// If a call of the pattern is longer than the buffer allows: its windows would end outside the memory.
@@ -102,7 +112,11 @@ impl ChunkWalk {
         check_fits(pattern, buffer, path)?;
         check_within(pattern, batch);
         let period = buffer.period_bytes();
-        let call_index = buffer.index(pattern.memory_position(direction, batch.first_call));
+        let direction = pattern.call_direction(direction, batch.first_call);
+        let call_index = pattern.memory_index(buffer, direction, batch.first_call);
+        let landing = pattern
+            .mix
+            .map(|_| LandingZone { begin: buffer.landing_begin(), period_bytes: buffer.landing_period_bytes() });
         Ok(Self {
             chunks_left: batch.calls * pattern.chunks_per_call,
             offset_bytes: pattern.call_offset(batch.first_call),
@@ -115,22 +129,32 @@ impl ChunkWalk {
             call_index,
             call_step: (pattern.call_bytes() % period) as usize,
             period: period as usize,
-            ordered: pattern.order.map(|_| OrderedCalls { pattern: *pattern, direction, call: batch.first_call }),
+            direction,
+            ordered: pattern.order.map(|_| OrderedCalls { pattern: *pattern, call: batch.first_call, landing }),
         })
     }
 
     /// Moves to the next call of the order. Its chunks follow those of the call before it neither in the file nor, for writes, in memory.
     #[inline(never)]
     fn begin_ordered_call(&mut self) {
-        let Some(OrderedCalls { pattern, direction, call }) = &mut self.ordered else { return };
+        let Some(OrderedCalls { pattern, call, landing }) = &mut self.ordered else { return };
         *call += 1;
         // Nothing follows the last call.
         if *call >= pattern.max_calls {
             return;
         }
-        self.offset_bytes = pattern.call_offset(*call);
-        if *direction == Direction::Write {
-            self.index = (pattern.memory_position(*direction, *call) % self.period as u64) as usize;
+        let ordered_call = pattern.ordered_call(*call);
+        self.offset_bytes = pattern.chunk_offset(ordered_call * pattern.chunks_per_call);
+        self.direction = pattern.call_direction(self.direction, *call);
+        match (self.direction, landing) {
+            (Direction::Write, _) => {
+                self.index = (pattern.stream_position(ordered_call) % self.period as u64) as usize;
+            }
+            (Direction::Read, Some(LandingZone { begin, period_bytes })) => {
+                self.index = *begin + (pattern.stream_position(*call) % *period_bytes) as usize;
+            }
+            // In the sequence of the calls.
+            (Direction::Read, None) => {}
         }
     }
 }
@@ -155,8 +179,9 @@ impl ChunkWalk {
 impl IoRequestSource for ChunkWalk {
     #[inline]
     fn next_request(&mut self) -> Option<IoRequest> {
+        let direction = self.direction;
         let (offset, index) = self.next()?;
-        Some(IoRequest { offset, index, len: self.chunk_bytes as u64, guard: ReadGuard::default() })
+        Some(IoRequest { offset, index, len: self.chunk_bytes as u64, direction, guard: ReadGuard::default() })
     }
 
     #[inline]
@@ -207,7 +232,11 @@ pub(crate) fn check_within(pattern: &AccessPattern, batch: Batch) {
 
 /// Refuses a pattern with a window that ends outside the buffer.
 pub(crate) fn check_fits(pattern: &AccessPattern, buffer: &TransferBuffer, path: &Path) -> Result<()> {
-    let (period, len) = (buffer.period_bytes(), buffer.bytes().len() as u64);
+    // The landing zone follows the windows of the writes and has an overhang of its own.
+    let (period, len) = (
+        buffer.period_bytes(),
+        if pattern.mix.is_some() { buffer.landing_begin() } else { buffer.bytes().len() } as u64,
+    );
     // An overflowing product must not count as a small call: the transfers rely on this check.
     let call_bytes = pattern.chunk_bytes.checked_mul(pattern.chunks_per_call);
     // Every window begins within the period.

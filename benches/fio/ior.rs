@@ -22,7 +22,7 @@ fn arguments(work: &JobDescription, summary: &str) -> Vec<String> {
         FileWorkload::Rewrite => &["-w", "-e", "-E"],
         // No row with IOR is random.
         FileWorkload::RandomRewrite => &["-w", "-e", "-E", "-z"],
-        FileWorkload::RandomRead => &["-r", "-E", "-z"],
+        FileWorkload::RandomRead | FileWorkload::RandomMixed => &["-r", "-E", "-z"],
         FileWorkload::Read | FileWorkload::Cached => &["-r", "-E"],
     };
     words.extend(how.iter().map(ToString::to_string));

@@ -90,7 +90,7 @@ impl ComparedCase {
     }
 }
 
-/// Each chunk once in random order, in preallocated files.
+/// Each chunk once in random order, rewritten, read, or either, in preallocated files.
 fn random_rows(jobs: &[u32]) -> Vec<ComparedCase> {
     let mut rows = Vec::new();
     for method in [IoMethod::UringDirect, IoMethod::PosixDirect, IoMethod::PosixBuffered] {
@@ -104,7 +104,9 @@ fn random_rows(jobs: &[u32]) -> Vec<ComparedCase> {
                     jobs,
                     shared: false,
                 };
-                rows.extend([FileWorkload::RandomRewrite, FileWorkload::RandomRead].map(row));
+                rows.extend(
+                    [FileWorkload::RandomRewrite, FileWorkload::RandomRead, FileWorkload::RandomMixed].map(row),
+                );
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use beff_backends::{
     driver, AccessPattern, Batch, Batches, CalibratedDepth, Direct, Direction, DriverOptions, FilePath, Latency,
-    OpenFile, OpenMode, OpenRequest, OrderKind, Preallocate, TransferBuffer,
+    OpenFile, OpenMode, OpenRequest, OrderKind, Preallocate, ReadWriteMix, TransferBuffer,
 };
 use beff_ffi::Comm;
 use beff_raw::b_eff_io::config::Termination;
@@ -52,21 +52,26 @@ pub enum FileWorkload {
     RandomRewrite,
     /// As [`Self::Read`], in random order.
     RandomRead,
+    /// Both in random order: [`READ_PERCENT`] of the chunks are read, the others rewritten.
+    RandomMixed,
 }
 
+/// Share of reads in [`FileWorkload::RandomMixed`].
+const READ_PERCENT: u8 = 70;
+
 impl FileWorkload {
-    /// True for transfers from the file.
+    /// True for transfers from the file only.
     pub fn is_read(self) -> bool {
         matches!(self, Self::Read | Self::Cached | Self::RandomRead)
     }
 
     fn is_rewrite(self) -> bool {
-        matches!(self, Self::Rewrite | Self::RandomRewrite)
+        matches!(self, Self::Rewrite | Self::RandomRewrite | Self::RandomMixed)
     }
 
     /// True if each chunk is accessed once, in random order.
     pub fn is_random(self) -> bool {
-        matches!(self, Self::RandomRewrite | Self::RandomRead)
+        matches!(self, Self::RandomRewrite | Self::RandomRead | Self::RandomMixed)
     }
 
     pub fn name(self) -> &'static str {
@@ -77,6 +82,7 @@ impl FileWorkload {
             Self::Cached => "cached",
             Self::RandomRewrite => "randwrite",
             Self::RandomRead => "randread",
+            Self::RandomMixed => "randrw",
         }
     }
 }
@@ -259,17 +265,14 @@ pub fn run_ours(
     while let BatchDecision::Run(calls) = next(&limits, &progress, progress.issued()) {
         let batch = Batch { first_call: progress.calls, calls };
         if file.protocol().pipelined {
-            run_pipelined(file.as_mut(), &mut buffer, (direction, batch), &limits, &mut progress)?;
+            run_pipelined(file.as_mut(), &mut buffer, (work, batch), &limits, &mut progress)?;
             continue;
         }
         let batch_begin = Instant::now();
-        match direction {
-            Direction::Write => {
-                file.preallocate(batch)?;
-                file.write(Batches::new(batch, &mut latency), &buffer)?
-            }
-            Direction::Read => file.read(Batches::new(batch, &mut latency), &mut buffer)?,
-        };
+        if direction == Direction::Write {
+            file.preallocate(batch)?;
+        }
+        transfer(file.as_mut(), &mut buffer, work, Batches::new(batch, &mut latency))?;
         add_batch(&mut progress, calls, batch_begin.elapsed().as_secs_f64());
     }
     let without_room = if direction == Direction::Write { file.trim()? } else { None };
@@ -293,12 +296,12 @@ fn add_batch(progress: &mut LoopProgress, calls: u64, seconds: f64) {
 fn run_pipelined(
     file: &mut dyn OpenFile,
     buffer: &mut TransferBuffer,
-    (direction, batch): (Direction, Batch),
+    (work, batch): (&JobDescription, Batch),
     limits: &LoopLimits,
     progress: &mut LoopProgress,
 ) -> Result<(), BenchError> {
     let begin = Instant::now();
-    let most_calls = if direction == Direction::Write { file.preallocate(batch)? } else { u64::MAX };
+    let most_calls = if work.direction() == Direction::Write { file.preallocate(batch)? } else { u64::MAX };
     let mut preallocate_seconds = begin.elapsed().as_secs_f64();
     let (mut newest, mut under_way_before, mut since) = (batch.calls, 0, Instant::now());
     let mut ask = |under_way: u64| {
@@ -313,9 +316,19 @@ fn run_pipelined(
         Some(calls)
     };
     let mut latency = Latency::off();
-    match direction {
-        Direction::Write => file.write(Batches::new(batch, &mut latency).with_next(&mut ask), buffer)?,
-        Direction::Read => file.read(Batches::new(batch, &mut latency).with_next(&mut ask), buffer)?,
+    transfer(file, buffer, work, Batches::new(batch, &mut latency).with_next(&mut ask))
+}
+
+fn transfer(
+    file: &mut dyn OpenFile,
+    buffer: &mut TransferBuffer,
+    work: &JobDescription,
+    batches: Batches<'_>,
+) -> Result<(), BenchError> {
+    match (work.access, work.direction()) {
+        (FileWorkload::RandomMixed, _) => file.transfer_mixed(batches, buffer)?,
+        (_, Direction::Write) => file.write(batches, buffer)?,
+        (_, Direction::Read) => file.read(batches, buffer)?,
     };
     Ok(())
 }
@@ -331,19 +344,30 @@ pub fn prepare_ours(
     let row = driver(name).ok_or("the driver is not in the table")?;
     let chunk_bytes = work.chunk_bytes;
     let operation_bytes = work.operation_bytes;
-    let calibrated =
-        vec![CalibratedDepth { direction, chunk_bytes, depth: work.depth, wait_for: work.batch, operation_bytes }];
+    let mix = (work.access == FileWorkload::RandomMixed).then(|| ReadWriteMix::new(READ_PERCENT));
+    let calibrated = vec![CalibratedDepth {
+        direction: mix.map_or(direction, ReadWriteMix::majority),
+        chunk_bytes,
+        depth: work.depth,
+        wait_for: work.batch,
+        operation_bytes,
+    }];
     let direct = if work.is_direct() { Direct::Required } else { Direct::Off };
     let preallocate = work.preallocation.into();
     let options =
         DriverOptions { direct, queue_depth: work.depth, calibrated, preallocate, ..DriverOptions::default() };
-    let mut buffer = TransferBuffer::new(work.buffer_bytes, chunk_bytes.next_multiple_of(4096))?;
+    let call_bytes = chunk_bytes.next_multiple_of(4096);
+    let landing = mix.map_or(0, |_| work.buffer_bytes + call_bytes);
+    let mut buffer = TransferBuffer::new(work.buffer_bytes, call_bytes + landing)?;
     fill_random(buffer.bytes_mut());
+    if mix.is_some() {
+        buffer.set_landing((work.buffer_bytes + call_bytes) as usize, work.buffer_bytes, call_bytes);
+    }
     let mode = match work.access {
         // The file is created outside the timed region.
         FileWorkload::Write if work.shared => OpenMode::Update,
         FileWorkload::Write => OpenMode::CreateNew,
-        FileWorkload::Rewrite | FileWorkload::RandomRewrite => OpenMode::Update,
+        FileWorkload::Rewrite | FileWorkload::RandomRewrite | FileWorkload::RandomMixed => OpenMode::Update,
         FileWorkload::Read | FileWorkload::Cached | FileWorkload::RandomRead => OpenMode::ReadOnly,
     };
     let own = Comm::comm_self();
@@ -354,6 +378,7 @@ pub fn prepare_ours(
     let mut pattern = AccessPattern { base_bytes, ..AccessPattern::private(work.chunk_bytes, 1, work.chunks) };
     if work.access.is_random() {
         pattern = pattern.in_order(OrderKind::Random, u64::from(job));
+        pattern = mix.map_or(pattern, |mix| pattern.with_mix(mix));
     }
     if let Some(reason) = file.support(&pattern).reason() {
         return Err(reason.into());
@@ -376,7 +401,7 @@ fn fio_arguments(work: &JobDescription) -> Vec<String> {
         "--name=beff".into(),
         format!("--size={}", work.chunk_bytes * work.chunks),
         format!("--bs={}", work.chunk_bytes),
-        format!("--rw={}{}", random, if work.access.is_read() { "read" } else { "write" }),
+        format!("--rw={random}{}", direction_of_fio(work.access)),
         format!("--direct={}", u8::from(work.is_direct())),
         format!("--overwrite={}", u8::from(work.access.is_rewrite())),
         format!("--end_fsync={}", u8::from(work.fio_syncs())),
@@ -388,6 +413,7 @@ fn fio_arguments(work: &JobDescription) -> Vec<String> {
         words.extend([format!("--numjobs={}", work.jobs), "--group_reporting=1".into()]);
     }
     words.push(format!("--fallocate={}", work.preallocation.of_fio()));
+    words.extend((work.access == FileWorkload::RandomMixed).then(|| format!("--rwmixread={READ_PERCENT}")));
     // Each chunk once, by arithmetic as on our side: no bitmap of the chunks done.
     words.extend(work.access.is_random().then(|| "--random_generator=lfsr".to_owned()));
     // One process per job, as on our side.
@@ -411,6 +437,14 @@ fn fio_arguments(work: &JobDescription) -> Vec<String> {
     words
 }
 
+fn direction_of_fio(access: FileWorkload) -> &'static str {
+    match access {
+        FileWorkload::RandomMixed => "rw",
+        _ if access.is_read() => "read",
+        _ => "write",
+    }
+}
+
 /// Measures fio as a separate program. Its time begins when its files are open and its memory is registered, and ends with the last
 /// completion, or with its sync.
 pub fn measure_fio(work: &JobDescription) -> Result<RunSample, BenchError> {
@@ -430,13 +464,16 @@ pub fn measure_fio(work: &JobDescription) -> Result<RunSample, BenchError> {
     let document: serde_json::Value = serde_json::from_str(document)
         .map_err(|e| format!("fio printed no JSON ({e}): {said}{}", String::from_utf8_lossy(&output.stderr)))?;
     let job = &document["jobs"][0];
-    let side = &job[if work.access.is_read() { "read" } else { "write" }];
-    let (error, bytes) = (job["error"].as_i64(), side["io_bytes"].as_u64());
+    // Of one direction, or both.
+    let sides = [&job["read"], &job["write"]];
+    let bytes = sides.iter().map(|side| side["io_bytes"].as_u64()).sum::<Option<u64>>();
+    let error = job["error"].as_i64();
     if error != Some(0) || bytes != Some(work.bytes()) {
         let (said, status) = (String::from_utf8_lossy(&output.stderr), output.status);
         return Err(format!("fio moved {bytes:?} of {} bytes, error {error:?}, {status}: {said}", work.bytes()).into());
     }
-    let milliseconds = side["runtime"].as_f64().ok_or("fio reported no runtime")?;
+    let runtimes = sides.iter().filter_map(|side| side["runtime"].as_f64());
+    let milliseconds = runtimes.reduce(f64::max).ok_or("fio reported no runtime")?;
     // fio rounds up to whole ms: half a ms too much on average.
     Ok(RunSample { transfer_seconds: ((milliseconds - 0.5) / 1e3).max(1e-4), sync_seconds, ..RunSample::default() })
 }

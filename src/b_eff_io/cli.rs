@@ -6,8 +6,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::config::{
-    BufferPolicy, ChunkOrder, CollectivePolicy, InjectedFault, InjectionPoint, Partitions, PreallocatePolicy, Release,
-    RepeatPolicy, SpaceLimit, Termination, Verify,
+    BufferPolicy, ChunkOrder, CollectivePolicy, InjectedFault, InjectionPoint, Partitions, PreallocatePolicy,
+    ReadShare, Release, RepeatPolicy, SpaceLimit, Termination, Verify,
 };
 use super::settings::{self, SettingOverride};
 use crate::frame::backends;
@@ -95,6 +95,11 @@ pub struct MeasureArgs {
     /// definition and do not affect b_eff_io; the run takes the time of these access methods longer for each order
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', help_heading = HEADING_MEASUREMENT)]
     pub order: Vec<ChunkOrder>,
+    /// After that, access the data once more with reads and writes mixed in this ratio in percent, e.g. 70:30, in each of these orders, or in
+    /// random order without --order. Each chunk is read or rewritten once; a read expects the data that the chunk had before this measurement.
+    /// The rows stand beside the definition, too
+    #[arg(long, value_name = "READ:WRITE", value_parser = read_share, help_heading = HEADING_MEASUREMENT)]
+    pub mix: Option<ReadShare>,
     /// Directory on the storage to measure, visible to all ranks
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = HEADING_FILES)]
     pub path: PathBuf,
@@ -338,6 +343,7 @@ words! { InjectionPoint:
     AfterRewrite = "after-rewrite", "before the read";
     Read = "read", "during the read";
     AfterRead = "after-read", "after the read";
+    Mixed = "mixed", "after the measurement of --mix";
 }
 
 /// The common values; the others are settings.
@@ -365,6 +371,19 @@ pub(crate) fn percentage(text: &str) -> Result<f64, String> {
         Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
         Ok(_) => Err("the half-width must be above 0% and at most 100%".into()),
         Err(_) => Err(format!("'{text}' is not a number; write a percentage such as 5%")),
+    }
+}
+
+pub(crate) fn read_share(text: &str) -> Result<ReadShare, String> {
+    let usage = "write the percentages of reads and writes, such as 70:30";
+    let (reads, writes) = text.split_once(':').ok_or_else(|| format!("'{text}' is not a ratio; {usage}"))?;
+    let percent = |word: &str| word.trim().parse::<u8>().map_err(|_| format!("'{word}' is not a percentage; {usage}"));
+    match (percent(reads)?, percent(writes)?) {
+        (0, 100) | (100, 0) => Err("one direction alone is no mix; --order alone measures rewrites and reads".into()),
+        (reads, writes) if u16::from(reads) + u16::from(writes) == 100 => Ok(ReadShare { read_percent: reads }),
+        (reads, writes) => {
+            Err(format!("{reads} % and {writes} % are together {} %, not 100 %", u16::from(reads) + u16::from(writes)))
+        }
     }
 }
 

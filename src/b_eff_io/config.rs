@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use beff_backends::OrderKind;
+use beff_backends::{OrderKind, ReadWriteMix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ pub enum Termination {
 }
 
 /// Order in which the chunks of a pattern are accessed, in a measurement beside the definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChunkOrder {
     /// Ascending offsets, for comparison with the others.
@@ -86,6 +86,59 @@ impl ChunkOrder {
             Self::Reverse => OrderKind::Reverse,
         }
     }
+}
+
+/// Share of the calls of a mixed pattern that read; the others write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct ReadShare {
+    /// In percent.
+    #[schemars(range(min = 1, max = 99))]
+    pub read_percent: u8,
+}
+
+impl ReadShare {
+    /// Reads and writes on the command line and in output, e.g. 70:30.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("{}:{}", self.read_percent, 100_u8.saturating_sub(self.read_percent))
+    }
+
+    /// Its arithmetic. A share that no run can have, in a file that was edited, is rounded to one that it can.
+    #[must_use]
+    pub fn mix(self) -> ReadWriteMix {
+        ReadWriteMix::new(self.read_percent.clamp(1, 99))
+    }
+}
+
+/// How the calls of a measurement beside the definition access the chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallOrder {
+    /// Sequence of the chunks.
+    pub order: ChunkOrder,
+    /// Reads among writes; None: all calls have one direction.
+    pub mix: Option<ReadShare>,
+}
+
+impl CallOrder {
+    /// Name in output: of the order, and of the mix.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self.mix {
+            None => self.order.name().to_owned(),
+            Some(mix) => format!("{} {}", self.order.name(), mix.name()),
+        }
+    }
+}
+
+/// Measurements beside the definition, in sequence: each order, and the mix in each of them; a mix alone is in random order.
+#[must_use]
+pub fn call_orders(orders: &[ChunkOrder], mix: Option<ReadShare>) -> Vec<CallOrder> {
+    let mixed = |order: ChunkOrder| mix.map(|mix| CallOrder { order, mix: Some(mix) });
+    if orders.is_empty() {
+        return mixed(ChunkOrder::Random).into_iter().collect();
+    }
+    let of_order = |order: &ChunkOrder| [CallOrder { order: *order, mix: None }].into_iter().chain(mixed(*order));
+    orders.iter().flat_map(of_order).collect()
 }
 
 /// Amount of data verified outside the measured time.
@@ -208,6 +261,8 @@ pub enum InjectionPoint {
     Read,
     /// In the file, after the read of the pattern.
     AfterRead,
+    /// In the file, after a measurement with reads and writes (`--mix`).
+    Mixed,
 }
 
 /// Requested partition sizes.
@@ -378,6 +433,10 @@ pub struct Config {
     /// Orders in which chunks are rewritten and read after the first measurement, beside the definition.
     #[serde(default)]
     pub orders: Vec<ChunkOrder>,
+    /// Share of reads of the measurements with reads and writes, in each of these orders, or in random order without one; beside the
+    /// definition. None: none.
+    #[serde(default)]
+    pub mix: Option<ReadShare>,
     /// The time of every call is recorded.
     #[serde(default)]
     pub latency: bool,
@@ -442,5 +501,11 @@ impl Config {
             backends::supports(name, |row| row.can_preallocate) && self.direct_of(name) != DirectPolicy::Off
         };
         self.backends.iter().any(may)
+    }
+
+    /// The measurements beside the definition.
+    #[must_use]
+    pub fn call_orders(&self) -> Vec<CallOrder> {
+        call_orders(&self.orders, self.mix)
     }
 }

@@ -138,6 +138,7 @@ fn build(
         repeat: run.repeat.unwrap_or(default_repeat(measure, way)),
         until_percent: run.until,
         orders: measure.order.clone(),
+        mix: measure.mix,
         latency: run.latency,
         bind: run.ranks.policy(BindPolicy::Auto),
         unique_open: set.unique_open,
@@ -227,9 +228,10 @@ fn check_rounds(measure: &MeasureArgs, way: &TransferArgs, run: &RunArgs) -> Res
     ))
 }
 
-/// `--order` needs a type whose chunks have offsets of their own, and each order once.
+/// `--order` and `--mix` need a type whose chunks have offsets of their own, and each order once.
 fn check_orders(measure: &MeasureArgs, types: &[PatternType]) -> Result<(), UsageError> {
     check_types_use(!measure.order.is_empty(), "--order", types, PatternType::has_orders)?;
+    check_types_use(measure.mix.is_some(), "--mix", types, PatternType::has_orders)?;
     let twice = measure.order.iter().enumerate().find(|(at, order)| measure.order[..*at].contains(order));
     twice.map_or(Ok(()), |(_, order)| {
         Err(UsageError::new(format!("--order: {} is listed twice", order.name()), "List each order once."))

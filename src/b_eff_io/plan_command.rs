@@ -171,6 +171,7 @@ fn preview_input(config: &Config, ranks: u64, host: &PlannedHost) -> PreviewInpu
         types: config.types.clone(),
         full_rewrite: config.full_rewrite,
         orders: config.orders.clone(),
+        mix: config.mix,
         shared_pointer: config.shared_pointer,
         memory_per_rank_bytes: host.memory_per_rank_bytes,
         limit_bytes: None,

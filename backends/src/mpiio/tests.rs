@@ -43,6 +43,7 @@ fn pattern(kind: AccessKind, place: CallAddressing, style: CallStyle, unit: Elem
         stream_bytes: 48,
         max_calls: 4,
         order: None,
+        mix: None,
     }
 }
 

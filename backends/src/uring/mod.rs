@@ -30,7 +30,7 @@ use crate::two_phase::BufferPool;
 use crate::walk::{batch_bytes, ChunkWalk, IoRequestSource};
 use crate::{
     dontcache, edges, two_phase, AccessKind, AccessPattern, BackendError, Batch, BatchOverlap, Batches, CallStyle,
-    Direction, Driver, DriverOptions, Latency, LatencyUnit, OpenFile, OpenRequest, Protocol, Result,
+    Direction, Driver, DriverOptions, Latency, LatencyUnit, OpenFile, OpenRequest, Protocol, ReadWriteMix, Result,
     SubmissionStatistics, Support, TransferBuffer, TransferStrategy, MAX_PENDING_CALLS,
 };
 use operation_stream::BatchFailure;
@@ -110,14 +110,14 @@ impl UringFile {
         Ok(Self { queue, pump, file, settings, prepared: None })
     }
 
-    /// Rejects a batch that does not match the prepared pattern.
-    fn check_prepared(&self, direction: Direction, buffer: &TransferBuffer) -> Result<()> {
+    /// Rejects a batch that does not match the prepared pattern; `is_mixed`: of reads and writes.
+    fn check_prepared(&self, (direction, is_mixed): (Direction, bool), buffer: &TransferBuffer) -> Result<()> {
         let (operation, path) = (operation_name(direction), &self.file.files.path);
         let prepared = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared(operation, path))?;
         let text = if prepared.buffer_id != buffer.id() {
             "the buffer is not the one passed to prepare()"
-        } else if prepared.direction != direction {
-            "the pattern was prepared for the other direction"
+        } else if prepared.direction != direction || prepared.pattern.mix.is_some() != is_mixed {
+            "the pattern was prepared for another direction"
         } else {
             return Ok(());
         };
@@ -125,17 +125,23 @@ impl UringFile {
     }
 
     /// `base` is the mapping of `ring`, borrowed by the caller until this returns.
-    fn run(&mut self, direction: Direction, work: Batches<'_>, buffer: &TransferBuffer, base: *mut u8) -> Result<u64> {
+    fn run(
+        &mut self,
+        way: (Direction, bool),
+        work: Batches<'_>,
+        buffer: &TransferBuffer,
+        base: *mut u8,
+    ) -> Result<u64> {
         match work {
             Batches { batch, overlap: BatchOverlap::Computation(during), .. } => {
-                run_with_computation(during, |during| self.overlapped(direction, batch, buffer, base, during))
+                run_with_computation(during, |during| self.overlapped(way, batch, buffer, base, during))
             }
             Batches { batch, latency, overlap: BatchOverlap::NextBatch(next) } if self.can_pipeline() => {
-                self.check_prepared(direction, buffer)?;
+                self.check_prepared(way, buffer)?;
                 self.run_pipelined(batch, buffer, base, latency, next)
             }
             work => work.run_sequentially(|batch, latency| {
-                self.check_prepared(direction, buffer)?;
+                self.check_prepared(way, buffer)?;
                 self.run_batch(batch, buffer, base, latency, None)
             }),
         }
@@ -199,7 +205,7 @@ impl UringFile {
             route: &prepared.route,
         };
         // SAFETY: `base` is the start of the mapping of the buffer, which the caller has borrowed for the whole batch, exclusively
-        // for reads (`write` and `read` below); `Walk::new` has checked that every window ends within its bytes, and whole sectors
+        // for reads (`write`, `read` and `transfer_mixed` below); `Walk::new` has checked that every window ends within its bytes, and whole sectors
         // end in its slack (`MAX_SECTOR_BYTES` is less than that); registered memory, if any, is that of this buffer: `check` has
         // compared `ring_id`.
         let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk, latency, during) };
@@ -207,7 +213,8 @@ impl UringFile {
     }
 
     fn report(&self, prepared: &QueuedPattern, stretch: Option<&BatchSpan>, failure: &BatchFailure) -> BackendError {
-        let (operation, path) = (operation_name(prepared.direction), &self.file.files.path);
+        let path = &self.file.files.path;
+        let operation = operation_name(failure.direction().unwrap_or(prepared.direction));
         match failure {
             BatchFailure::Operation { offset, errno, .. } => {
                 let error = std::io::Error::from_raw_os_error(*errno);
@@ -254,16 +261,19 @@ impl OpenFile for UringFile {
         queue.register_memory(&mut [&mut *buffer], &files.path)?;
         // The memory restored at the ends of a chunk belongs to one operation.
         let keeps_ends = direction == Direction::Read && matches!(route, FileRoute::DirectEdges { .. });
-        let operation_bytes = settings.operation_bytes(direction, pattern).filter(|_| !keeps_ends);
+        // Of a mixed pattern as for most of its calls.
+        let tuned_for = pattern.mix.map_or(direction, ReadWriteMix::majority);
+        let operation_bytes = settings.operation_bytes(tuned_for, pattern).filter(|_| !keeps_ends);
         let span = reuse_distance(pattern, direction, &route, buffer, operation_bytes);
         let most = span.min(u64::from(queue.depth()));
         let (depth, wait_for) =
-            settings.depth_and_wait(direction, pattern.chunk_bytes, operation_bytes.is_none(), most);
+            settings.depth_and_wait(tuned_for, pattern.chunk_bytes, operation_bytes.is_none(), most);
         if keeps_ends {
             let result = pump.prepare_edge_backup();
             result.map_err(|e| BackendError::from_io("mmap (edge sectors)", &files.path, None, &e))?;
         }
-        let mut transfer = files.in_force(operation_name(direction), pattern.kind, direction, &route);
+        let name = if pattern.mix.is_some() { "io_uring read and write" } else { operation_name(direction) };
+        let mut transfer = files.in_force(name, pattern.kind, direction, &route);
         transfer.strategy +=
             &format!(", depth {depth}, waits for {wait_for} at once, {}", queue.describe(REGISTERED_BUFFERS));
         if let Some(bytes) = operation_bytes {
@@ -312,7 +322,7 @@ impl OpenFile for UringFile {
         }
         // Only read through.
         let base = buffer.as_ptr().cast_mut();
-        self.run(Direction::Write, work, buffer, base)
+        self.run((Direction::Write, false), work, buffer, base)
     }
 
     fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
@@ -321,7 +331,12 @@ impl OpenFile for UringFile {
             return work.run_sequentially(|batch, latency| two_phase.read(files, batch, buffer, latency));
         }
         let base = buffer.as_mut_ptr();
-        self.run(Direction::Read, work, buffer, base)
+        self.run((Direction::Read, false), work, buffer, base)
+    }
+
+    fn transfer_mixed(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        let base = buffer.as_mut_ptr();
+        self.run((Direction::Write, true), work, buffer, base)
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -374,6 +389,7 @@ fn reuse_distance(
 ) -> u64 {
     let bytes = operation_bytes.unwrap_or(pattern.chunk_bytes);
     match (direction, route) {
+        _ if pattern.mix.is_some() => buffer.landing_period_bytes().checked_div(bytes).unwrap_or(u64::MAX).max(1),
         (Direction::Write, _) => u64::MAX,
         (Direction::Read, FileRoute::DirectEdges { align_bytes }) => {
             edges::disjoint_requests(pattern, *align_bytes, buffer)

@@ -4,14 +4,14 @@ use std::io;
 
 use super::split_pieces::{SplitPieces, UNSPLIT};
 use crate::walk::{IoRequest, IoRequestSource};
-use crate::Latency;
+use crate::{Direction, Latency};
 
 #[derive(Debug)]
 pub(super) enum BatchFailure {
     /// An operation failed at this offset.
-    Operation { number: u64, offset: u64, errno: i32 },
+    Operation { number: u64, direction: Direction, offset: u64, errno: i32 },
     /// A piece ended before its last byte.
-    Short { number: u64, offset: u64, expected: u64, got: u64 },
+    Short { number: u64, direction: Direction, offset: u64, expected: u64, got: u64 },
     /// The queue itself failed.
     Enter(io::Error),
     /// The queue failed in an earlier batch.
@@ -19,6 +19,14 @@ pub(super) enum BatchFailure {
 }
 
 impl BatchFailure {
+    /// Direction of the operation; None for a failure of the queue.
+    pub(super) fn direction(&self) -> Option<Direction> {
+        match self {
+            Self::Operation { direction, .. } | Self::Short { direction, .. } => Some(*direction),
+            Self::Enter(_) | Self::Abandoned => None,
+        }
+    }
+
     /// Number of the operation in its batch; a failure of the queue precedes all.
     pub(super) fn number(&self) -> u64 {
         match self {
@@ -88,8 +96,7 @@ mod tests {
     fn parts_of_a_chunk_do_not_wait_for_each_other() {
         let buffer = TransferBuffer::new(1 << 16, 1 << 16).unwrap();
         let batch = Batch { first_call: 0, calls: 2 };
-        let walk =
-            ChunkWalk::new(&pattern(10_000, 1, 2), crate::Direction::Write, batch, &buffer, Path::new("f")).unwrap();
+        let walk = ChunkWalk::new(&pattern(10_000, 1, 2), Direction::Write, batch, &buffer, Path::new("f")).unwrap();
         let mut stream = OperationStream::new(walk, Some(4096), 8);
         let (mut parts, latency) = (SplitPieces::new(8), Latency::off());
         let mut all = Vec::new();

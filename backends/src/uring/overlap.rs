@@ -8,20 +8,20 @@ impl UringFile {
     /// [`UringFile::run_batch`] overlapped with `during`.
     pub(super) fn overlapped(
         &mut self,
-        direction: Direction,
+        way: (Direction, bool),
         batch: Batch,
         buffer: &TransferBuffer,
         base: *mut u8,
         during: OverlapWork<'_>,
     ) -> Result<u64> {
-        self.check_prepared(direction, buffer)?;
+        self.check_prepared(way, buffer)?;
         if self.prepared.as_ref().is_none_or(|p| p.pattern.form.style != CallStyle::Request) {
             return Err(BackendError::overlap_unsupported());
         }
         if batch.calls > MAX_PENDING_CALLS {
             let text = format!("{} calls cannot be in flight at once: the limit is {MAX_PENDING_CALLS}", batch.calls);
             return Err(BackendError::new(
-                operation_name(direction),
+                operation_name(way.0),
                 &self.file.files.path,
                 FailureCause::Unsupported,
                 text,

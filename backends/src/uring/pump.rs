@@ -13,10 +13,11 @@ use crate::queue::{Queue, TransferMode};
 use crate::retry::{CompletionOutcome, RetryBudget};
 use crate::route::FileRoute;
 use crate::walk::{IoRequest, IoRequestSource, ReadGuard};
-use crate::Latency;
+use crate::{Direction, Latency};
 
 /// Parameters of a batch.
 pub(super) struct PumpJob<'a> {
+    /// The direction is that of each request.
     pub(super) way: TransferMode,
     /// First byte of the transfer buffer.
     pub(super) base: *mut u8,
@@ -41,6 +42,7 @@ struct OperationSlot {
     /// Remaining bytes; 0 if the slot is free.
     left_bytes: u64,
     number: u64,
+    direction: Direction,
     mark: CallStart,
     /// Index in the buffer of its first byte.
     begin: usize,
@@ -190,6 +192,7 @@ impl Pump {
                 index: piece.index,
                 left_bytes: piece.len,
                 number: stream.begun,
+                direction: piece.direction,
                 mark: latency.begin(),
                 begin: piece.index,
                 split_piece: of,
@@ -274,7 +277,7 @@ impl Pump {
         let got = (chunk.index - chunk.begin) as u64;
         let is_complete = moved > 0 && chunk.left_bytes <= u64::from(chunk.guard.after);
         let goes_on = ended == CompletionOutcome::Retry || (moved > 0 && job.route.can_continue(got));
-        let (number, of) = (chunk.number, chunk.split_piece);
+        let (number, direction, of) = (chunk.number, chunk.direction, chunk.split_piece);
         let is_first = stream.failure.as_ref().is_none_or(|f| number < f.number());
         if is_complete {
             if of == UNSPLIT {
@@ -287,17 +290,18 @@ impl Pump {
             return;
         } else if !goes_on && is_first {
             stream.failure = Some(if let CompletionOutcome::Failed(errno) = ended {
-                BatchFailure::Operation { number, offset: chunk.offset, errno }
+                BatchFailure::Operation { number, direction, offset: chunk.offset, errno }
             } else {
                 // The request was the whole piece.
                 let (offset, expected) =
                     self.split_pieces.extent(of).unwrap_or((chunk.offset - got, got + chunk.left_bytes));
-                BatchFailure::Short { number, offset, expected, got: chunk.offset - offset }
+                BatchFailure::Short { number, direction, offset, expected, got: chunk.offset - offset }
             });
         }
         if !chunk.guard.is_empty() {
             let len = got + chunk.left_bytes;
-            let piece = IoRequest { offset: chunk.offset - got, index: chunk.begin, len, guard: chunk.guard };
+            let piece =
+                IoRequest { offset: chunk.offset - got, index: chunk.begin, len, direction, guard: chunk.guard };
             // SAFETY: as for this function.
             unsafe { self.edge_backup_mut().restore(slot, job.base, &piece) };
         }
@@ -338,7 +342,8 @@ impl EntryBuilder {
         let len = chunk.left_bytes.min(piece_left as u64) as u32;
         let buffer = self.registered.then_some(piece as u16);
         let memory = job.base.wrapping_add(chunk.index);
-        job.way.entry(chunk.offset, memory, len, buffer).user_data(u64::from(slot))
+        let way = TransferMode { direction: chunk.direction, ..job.way };
+        way.entry(chunk.offset, memory, len, buffer).user_data(u64::from(slot))
     }
 }
 

@@ -29,7 +29,7 @@ fn an_operation_that_is_never_ready_is_an_error() {
     let mut buffer = TransferBuffer::new(1 << 16, 4096).unwrap();
     let (p, route) = (pattern(4096, 1, 8), FileRoute::Buffered { reason: None });
     for _ in 0..2 {
-        let walk = ChunkWalk::new(&p, Direction::Write, all(&p), &buffer, &PathBuf::new()).unwrap();
+        let walk = ChunkWalk::new(&p, Direction::Read, all(&p), &buffer, &PathBuf::new()).unwrap();
         let base = buffer.bytes_mut().as_mut_ptr();
         let job =
             PumpJob { way, base, depth: 4, wait_for: 1, operation_bytes: None, reuse_distance: 16, route: &route };

@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_piece_ends_with_its_last_part_and_frees_its_place() {
         let mut parts = SplitPieces::new(2);
-        let piece = IoRequest { offset: 512, index: 0, len: 10, guard: ReadGuard::default() };
+        let piece = IoRequest { offset: 512, len: 10, ..IoRequest::default() };
         let (first, second) = (
             parts.begin(&piece, 4, CallStart::default()),
             parts.begin(&IoRequest { len: 4, ..piece }, 4, CallStart::default()),
@@ -92,11 +92,21 @@ mod tests {
 
     #[test]
     fn guards_stay_at_the_ends_of_what_is_split() {
-        let mut rest =
-            IoRequest { offset: 4096, index: 100, len: 2 * 4096 + 512, guard: ReadGuard { before: 8, after: 9 } };
+        let mut rest = IoRequest {
+            offset: 4096,
+            index: 100,
+            len: 2 * 4096 + 512,
+            guard: ReadGuard { before: 8, after: 9 },
+            ..IoRequest::default()
+        };
         let parts: Vec<IoRequest> = std::iter::from_fn(|| (rest.len > 0).then(|| rest.split_off(4096))).collect();
-        let part =
-            |offset, index, len, before, after| IoRequest { offset, index, len, guard: ReadGuard { before, after } };
+        let part = |offset, index, len, before, after| IoRequest {
+            offset,
+            index,
+            len,
+            guard: ReadGuard { before, after },
+            ..IoRequest::default()
+        };
         let expected = [part(4096, 100, 4096, 8, 0), part(8192, 4196, 4096, 0, 0), part(12288, 8292, 512, 0, 9)];
         assert_eq!(parts, expected);
         assert_eq!(rest, IoRequest::default());

@@ -200,6 +200,7 @@ prop_compose! {
             stream_bytes: stream,
             max_calls,
             order: None,
+            mix: None,
         };
         TransferCase { ranks: (0..ranks).map(rank).collect(), period: 4096 * pages - odd, depth, piece_shift, split, flows }
     }

@@ -68,6 +68,7 @@ pub fn pattern_of(
         stream_bytes: 0,
         max_calls: CALLS,
         order: None,
+        mix: None,
     }
 }
 

@@ -168,6 +168,7 @@ mod tests {
             partitions: Partitions::List(vec![2, 4]),
             time_seconds,
             orders: Vec::new(),
+            mix: None,
             strict: false,
             limit_seconds: None,
             types: PatternType::ALL.to_vec(),

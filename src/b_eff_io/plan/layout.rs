@@ -71,6 +71,7 @@ pub fn rank_pattern(
         stream_bytes,
         max_calls,
         order: None,
+        mix: None,
     })
 }
 

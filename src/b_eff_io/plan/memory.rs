@@ -100,13 +100,30 @@ pub fn max_call_bytes(specs: &[PatternSpec; PATTERNS], types: &[PatternType], se
     calls.max(if segmented { segment_multiple_bytes } else { 0 })
 }
 
+/// Index in the transfer buffer from which on reads that are mixed with writes leave their data.
+#[must_use]
+pub fn landing_begin_bytes(period_bytes: u64, max_call_bytes: u64) -> u64 {
+    window_bytes(period_bytes.saturating_add(max_call_bytes))
+}
+
+/// Bytes of the transfer buffer after its period: the largest call and, if reads are mixed with writes, a landing zone of the same length as
+/// period and call.
+#[must_use]
+pub fn tail_bytes(period_bytes: u64, max_call_bytes: u64, is_mixed: bool) -> u64 {
+    if is_mixed {
+        landing_begin_bytes(period_bytes, max_call_bytes).saturating_add(max_call_bytes)
+    } else {
+        max_call_bytes
+    }
+}
+
 /// Parts of the memory of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankMemoryParts {
     /// Period of the stream.
     pub period_bytes: u64,
-    /// Largest call, which follows it.
-    pub max_call_bytes: u64,
+    /// Bytes of the transfer buffer after it: see [`tail_bytes`].
+    pub tail_bytes: u64,
     /// Domains of two-phase transfers, of all backends that may need them.
     pub domain_bytes: u64,
     /// Ranks of one host that may map each other's transfer buffer; 1: none.
@@ -131,7 +148,7 @@ impl RankMemory {
     /// Saturates.
     #[must_use]
     pub fn of(parts: RankMemoryParts) -> Self {
-        let buffer_bytes = TransferBuffer::allocated_bytes(parts.period_bytes, parts.max_call_bytes);
+        let buffer_bytes = TransferBuffer::allocated_bytes(parts.period_bytes, parts.tail_bytes);
         let own_bytes = buffer_bytes.saturating_add(parts.domain_bytes).saturating_add(BASE_RANK_MEMORY_BYTES);
         let neighbours_bytes = buffer_bytes.saturating_mul(parts.sharing_ranks.saturating_sub(1));
         Self { own_bytes, neighbours_bytes, file_bytes: parts.file_bytes }
@@ -227,9 +244,12 @@ mod tests {
         assert_eq!(max_call_bytes(&specs, &PatternType::ALL, MIB), 8 * MIB);
         assert_eq!(max_call_bytes(&specs, &[PatternType::Scatter, PatternType::Segmented], 64 * MIB), 64 * MIB);
         assert_eq!(max_call_bytes(&specs, &[PatternType::Scatter], 64 * MIB), 8 * MIB);
+        // Reads mixed with writes have as much once more.
+        assert_eq!(tail_bytes(257 * 4096, 1000, false), 1000);
+        assert_eq!(tail_bytes(257 * 4096, 1000, true), 258 * 4096 + 1000);
         let parts = RankMemoryParts {
             period_bytes: 4 * MIB,
-            max_call_bytes: 8 * MIB,
+            tail_bytes: 8 * MIB,
             domain_bytes: 24 * MIB,
             sharing_ranks: 4,
             file_bytes: 256 * MIB,

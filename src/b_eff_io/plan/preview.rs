@@ -11,7 +11,7 @@ use super::space::{plan_space, PartitionSpace};
 use super::strict_cost::StrictCost;
 use super::time_limit::fitting_time_seconds;
 use super::{memory, orders, partitions, schedule, PatternSpec, PlanError, Role, PATTERNS};
-use crate::b_eff_io::config::{ChunkOrder, Partitions, Release, Variant};
+use crate::b_eff_io::config::{ChunkOrder, Partitions, ReadShare, Release, Variant};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::AccessMethod;
 
@@ -39,6 +39,9 @@ pub struct PreviewInput {
     /// Other orders of access.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<ChunkOrder>,
+    /// Share of reads of the measurements with reads and writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<ReadShare>,
     /// Type 1 through the shared file pointer.
     pub shared_pointer: bool,
     /// Memory of the unit one rank runs on.
@@ -190,7 +193,7 @@ pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
     };
     let rank_memory = RankMemory::of(RankMemoryParts {
         period_bytes,
-        max_call_bytes,
+        tail_bytes: memory::tail_bytes(period_bytes, max_call_bytes, input.mix.is_some()),
         domain_bytes: input.domain_bytes,
         // On several hosts no rank maps another's memory.
         sharing_ranks: if input.shares_memory && input.ranks_of_host == input.ranks { input.ranks } else { 1 },
@@ -198,7 +201,7 @@ pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
     });
     let scheduled = partitions.iter().flat_map(|p| &p.patterns).flat_map(|p| p.scheduled_seconds);
     let scheduled_seconds: f64 = scheduled.sum();
-    let units = orders::units_of(&input.orders, &input.types, input.full_rewrite);
+    let units = orders::units_of((&input.orders, input.mix), &input.types, input.full_rewrite);
     let orders_seconds = orders::scheduled_seconds(&units, (input.release, input.full_rewrite), time_seconds, &space);
     let planned_seconds = (scheduled_seconds + orders_seconds) * input.backends as f64;
     let fitting_time_seconds =

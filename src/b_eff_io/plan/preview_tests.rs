@@ -16,6 +16,7 @@ fn input(ranks: u64) -> PreviewInput {
         types: PatternType::ALL.to_vec(),
         full_rewrite: false,
         orders: Vec::new(),
+        mix: None,
         shared_pointer: true,
         memory_per_rank_bytes: 4 << 30,
         limit_bytes: Some(300 << 40),

@@ -44,6 +44,8 @@ pub struct RunPlan {
     pub period_bytes: u64,
     /// Maximum bytes of one call.
     pub max_call_bytes: u64,
+    /// Bytes of the transfer buffer after its period.
+    pub tail_bytes: u64,
     /// Maximum share of the caches of a rank.
     pub cache_share_bytes: u64,
     /// Memory of one rank.
@@ -76,9 +78,10 @@ impl RunPlan {
             Some(reads) => memory::reused_period_bytes(reads, max_call_bytes),
         };
         let shares = memory::shares_memory(config, facts.ranks) && facts.ranks == facts.ranks_of_first_host;
+        let tail_bytes = memory::tail_bytes(period_bytes, max_call_bytes, config.mix.is_some());
         let rank_memory = RankMemory::of(RankMemoryParts {
             period_bytes,
-            max_call_bytes,
+            tail_bytes,
             domain_bytes: memory::domain_bytes(config, facts.ranks),
             sharing_ranks: if shares { facts.ranks } else { 1 },
             file_bytes: memory::mapped_bytes(memory::maps_files(config), &config.types, &partitions),
@@ -88,6 +91,7 @@ impl RunPlan {
             partitions,
             period_bytes,
             max_call_bytes,
+            tail_bytes,
             cache_share_bytes: facts.cache_share_bytes,
             rank_memory,
             rank_shift: facts.ranks_of_first_host.max(1),

@@ -107,6 +107,7 @@ mod tests {
             types: PatternType::ALL.to_vec(),
             full_rewrite: true,
             orders: Vec::new(),
+            mix: None,
             shared_pointer: true,
             memory_per_rank_bytes: 2 << 30,
             limit_bytes,

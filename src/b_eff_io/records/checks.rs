@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::b_eff_io::config::InjectionPoint;
+use crate::b_eff_io::config::{CallOrder, ChunkOrder, InjectionPoint, ReadShare};
 use crate::frame::records::AccessMethod;
 
 /// Outcome of the comparison of data read with data written.
@@ -62,6 +62,12 @@ pub struct CorruptionRecord {
     pub ranks: u64,
     /// Access method after or during which it was detected.
     pub access: AccessMethod,
+    /// Order of access after or during which it was detected, in a measurement beside the definition; None: in one of the definition.
+    #[serde(default)]
+    pub order: Option<ChunkOrder>,
+    /// Share of reads of that measurement, if it mixes them with writes.
+    #[serde(default)]
+    pub mix: Option<ReadShare>,
     /// Number of the pattern that wrote this offset.
     pub pattern: u8,
     /// Rank that should have written it.
@@ -78,6 +84,14 @@ pub struct CorruptionRecord {
     pub diagnosis: String,
     /// Wrong words at this location. If the last reads show it already, the following sample adds to the counts only.
     pub words_wrong: u64,
+}
+
+impl CorruptionRecord {
+    /// Order of the measurement beside the definition.
+    #[must_use]
+    pub fn call_order(&self) -> Option<CallOrder> {
+        self.order.map(|order| CallOrder { order, mix: self.mix })
+    }
 }
 
 /// Injected fault (`--inject-at`).

@@ -11,7 +11,7 @@ mod run;
 pub use checks::{CorruptionRecord, InjectedFaultRecord, SampleRecord, Verification};
 pub use continuation::{ContinuationRecord, UnitRecord};
 pub use first_writes::{FirstWriteMode, FirstWritePair, FirstWriteTrial};
-pub use ordered::{OrderedRecord, OrderedTypeRecord};
+pub use ordered::{MixRecord, OrderedRecord, OrderedTypeRecord, ReadExpectation};
 pub use run::{JournalLine, RunResult};
 
 use schemars::JsonSchema;

@@ -1,5 +1,6 @@
 //! Table cells: rates of patterns and types with their marks.
 
+use crate::b_eff_io::config::CallOrder;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{OrderedRecord, PatternRecord, RunResult, StopReason};
 use crate::b_eff_io::values::{
@@ -68,21 +69,31 @@ pub fn pattern_cell(result: &RunResult, spot: RecordSelector<'_>, pattern: u8) -
 pub fn ordered_cell(result: &RunResult, value: &OrderValue) -> MarkedRate {
     let is_own = |o: &&OrderedRecord| {
         let p = &o.measurement;
-        (o.order, p.access, p.pattern, p.ranks) == (value.order, value.access, value.pattern, value.ranks)
-            && p.backend == value.backend
+        let own = (o.call_order(), p.access, p.pattern, p.ranks);
+        own == (value.call_order(), value.access, value.pattern, value.ranks) && p.backend == value.backend
     };
     result.ordered.iter().find(is_own).map_or_else(MarkedRate::default, |o| MarkedRate {
         mb_per_second: value.mb_per_second,
         significant_digits: Some(known_digits(&o.measurement)),
-        marks: pattern_marks(result, &o.measurement),
+        marks: ordered_marks(result, o),
     })
 }
 
-/// The marks of one record.
+/// The marks of one record of the definition.
 #[must_use]
 pub fn pattern_marks(result: &RunResult, record: &PatternRecord) -> Vec<QualityMark> {
+    marks(result, record, None)
+}
+
+/// The marks of one record beside it.
+#[must_use]
+pub fn ordered_marks(result: &RunResult, record: &OrderedRecord) -> Vec<QualityMark> {
+    marks(result, &record.measurement, Some(record.call_order()))
+}
+
+fn marks(result: &RunResult, record: &PatternRecord, order: Option<CallOrder>) -> Vec<QualityMark> {
     let mut marks = Vec::new();
-    if is_wrong(result, record) {
+    if is_wrong(result, record, order) {
         marks.push(QualityMark::Wrong);
     }
     match record.ended {
@@ -108,10 +119,11 @@ pub fn pattern_marks(result: &RunResult, record: &PatternRecord) -> Vec<QualityM
     marks
 }
 
-fn is_wrong(result: &RunResult, record: &PatternRecord) -> bool {
+fn is_wrong(result: &RunResult, record: &PatternRecord, order: Option<CallOrder>) -> bool {
     record.verification.words_wrong > 0
         || result.corruptions.iter().any(|c| {
-            c.pattern == record.pattern
+            c.call_order() == order
+                && c.pattern == record.pattern
                 && c.access == record.access
                 && c.ranks == record.ranks
                 && c.backend == record.backend
@@ -133,7 +145,7 @@ pub fn type_cell(
     let mut types = spot.types(result).filter(|t| t.pattern_type == pattern_type);
     let full_check_failed = types.any(|t| t.full_verification.is_some_and(|v| v.words_wrong > 0));
     let mut marks = Vec::new();
-    if full_check_failed || records.iter().any(|r| is_wrong(result, r)) {
+    if full_check_failed || records.iter().any(|r| is_wrong(result, r, None)) {
         marks.push(QualityMark::Wrong);
     }
     for (ended, mark) in [(StopReason::TimeGuard, QualityMark::TimeGuard), (StopReason::Space, QualityMark::Space)] {

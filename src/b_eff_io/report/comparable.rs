@@ -1,9 +1,9 @@
-//! Quantities of a result of b_eff_io for `compare`: its value, the types with each access method, and every timed pattern.
+//! Quantities of a result of b_eff_io for `compare`: its value, the types with each access method, and every timed pattern, also in other orders and with reads and writes.
 
 use super::layout::{ROWS, ROW_BYTES};
 use super::options::FIELDS;
-use crate::b_eff_io::records::{PatternRecord, RunResult, TimeBreakdown};
-use crate::b_eff_io::values::{cache_share, Derived, PatternValue, TypeValue};
+use crate::b_eff_io::records::{OrderedRecord, PatternRecord, RunResult, TimeBreakdown};
+use crate::b_eff_io::values::{cache_share, few_calls, rate, Derived, PatternValue, TypeValue};
 use crate::frame::records::{AccessMethod, JournaledResult};
 use crate::frame::report::facts;
 use crate::frame::units::{format_size, mb_per_second};
@@ -22,6 +22,7 @@ pub(super) fn comparable(result: &RunResult, derived: &Derived) -> ComparableRun
     quantities.extend(
         result.patterns.iter().zip(&derived.patterns).filter_map(|(p, value)| pattern_quantity(result, p, value)),
     );
+    quantities.extend(result.ordered.iter().filter_map(|ordered| ordered_quantity(result, ordered)));
     ComparableRun {
         identity: facts::identity(&result.manifest.machine, &result.manifest.run_dir),
         started_utc: result.manifest.machine.started_utc.clone(),
@@ -127,8 +128,27 @@ fn type_quantity(result: &RunResult, value: &TypeValue) -> Option<Quantity> {
 /// Rate of a timed pattern; warm-up and fill-up are single calls.
 fn pattern_quantity(result: &RunResult, p: &PatternRecord, value: &PatternValue) -> Option<Quantity> {
     let rate = value.mb_per_second.filter(|_| p.time_units > 0 && p.backend != NULL_BACKEND)?;
+    Some(measurement_quantity(p.access.name(), p, rate, cache_share(result, p), value.few_calls))
+}
+
+/// Rate of a pattern in another order, or with reads and writes.
+fn ordered_quantity(result: &RunResult, record: &OrderedRecord) -> Option<Quantity> {
+    let p = &record.measurement;
+    let rate = rate(p).filter(|_| p.backend != NULL_BACKEND)?;
+    let order = record.call_order();
+    let name = if order.mix.is_some() { order.name() } else { format!("{} {}", order.name(), p.access.name()) };
+    Some(measurement_quantity(name, p, rate, cache_share(result, p), few_calls(p)))
+}
+
+fn measurement_quantity(
+    name: impl Into<String>,
+    p: &PatternRecord,
+    rate: f64,
+    cache_share: Option<f64>,
+    few_calls: bool,
+) -> Quantity {
     let column = format!("{}, {}, pattern {}", row_label(p), p.pattern_type.name(), p.pattern);
-    let quantity = Quantity::new(QuantityLevel::Detail, p.access.name(), column, MegabytesPerSecond, rate);
+    let quantity = Quantity::new(QuantityLevel::Detail, name, column, MegabytesPerSecond, rate);
     let quantity = quantity.with_backend(&p.backend, p.ranks).with_noise(pattern_noise(p));
     let rounds = p.rounds.iter().filter_map(|round| mb_per_second(round.moved_bytes, round.seconds)).collect();
     let mut facts = vec![
@@ -138,12 +158,12 @@ fn pattern_quantity(result: &RunResult, p: &PatternRecord, value: &PatternValue)
     facts.extend(p.hints_granted.iter().map(|(key, value)| (format!("hint {key}"), value.clone())));
     let conditions = MeasurementContext {
         shares: time_shares(&[p], 0.0, 0.0),
-        cache_share: cache_share(result, p),
-        few_calls: value.few_calls,
+        cache_share,
+        few_calls,
         has_interference: is_disturbed(&p.interference),
         facts,
     };
-    Some(Quantity { rounds, context: conditions, ..quantity })
+    Quantity { rounds, context: conditions, ..quantity }
 }
 
 /// Row label, e.g. `1 kB+8`; sizes other than the six fixed ones are M_PART.

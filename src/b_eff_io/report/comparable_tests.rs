@@ -32,9 +32,32 @@ fn value_types_and_patterns_are_offered() {
     assert_eq!(cached.context.cache_share, Some(0.75));
 }
 
+/// Each order has quantities of its own, after those of the definition, which are the same without orders.
+#[test]
+fn other_orders_and_mixes_are_offered() {
+    let result = fixtures::ordered();
+    let offered = comparable(&result, &derive(&result)).quantities;
+    let mut without = result.clone();
+    without.ordered.clear();
+    let defined = comparable(&without, &derive(&without)).quantities.len();
+    assert_eq!(defined + result.ordered.len(), offered.len());
+    for (quantity, record) in offered[defined..].iter().zip(&result.ordered) {
+        let p = &record.measurement;
+        assert_eq!((quantity.level, &quantity.backend, quantity.ranks), (QuantityLevel::Detail, &p.backend, p.ranks));
+        assert_eq!(quantity.value, p.moved_bytes as f64 / p.seconds() / 1e6);
+        assert_eq!(quantity.rounds.len(), p.rounds.len());
+    }
+    let mut rows: Vec<&str> = offered[defined..].iter().map(|q| q.row.as_str()).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let of_order = |order: &str| ["70:30", "read", "rewrite"].map(|name| format!("{order} {name}"));
+    assert_eq!(rows, [of_order("random"), of_order("sequential")].concat());
+}
+
 #[test]
 fn names_of_patterns_are_no_two_alike() {
-    let result = fixtures::complete();
+    let mut result = fixtures::complete();
+    result.ordered = fixtures::ordered().ordered;
     let offered = comparable(&result, &derive(&result));
     let mut names: Vec<String> = offered
         .quantities

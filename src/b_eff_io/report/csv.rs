@@ -1,8 +1,8 @@
-//! PREFIX.csv: one row for each pattern, access method, partition and backend; then those in other orders, with a name in the column `order`.
+//! PREFIX.csv: one row for each pattern, access method, partition and backend; then those in other orders, with a name in the column `order`, and a ratio in `mix` if they mix reads and writes.
 
 use beff_statistics::bootstrap::Ratio;
 
-use crate::b_eff_io::records::{PatternRecord, RunResult, StopReason};
+use crate::b_eff_io::records::{OrderedRecord, PatternRecord, RunResult, StopReason};
 use crate::b_eff_io::values::ladder::PatternComparison;
 use crate::b_eff_io::values::{
     cache_share, deducted_seconds, known_digits, rate, CacheYardstick, Derived, OrderValue, PatternInterval, TypeValue,
@@ -10,9 +10,9 @@ use crate::b_eff_io::values::{
 };
 use crate::frame::records::{DeviceTraffic, InterferenceRecord, LatencyRecord};
 use crate::frame::report::csv::{csv_table, Column, CsvCell, RunColumns};
-use crate::frame::report::marks::letters;
+use crate::frame::report::marks::{letters, QualityMark};
 
-use super::cells::pattern_marks;
+use super::cells::{ordered_marks, pattern_marks};
 use super::coffee_cup;
 use super::layout;
 use super::layout::RecordSelector;
@@ -30,11 +30,16 @@ struct PatternCsvRow<'a> {
     yardstick: Option<&'a CacheYardstick>,
     /// Of a measurement in another order, which has no other values.
     order: Option<&'a OrderValue>,
+    ordered: Option<&'a OrderedRecord>,
     /// Time to transfer all memory of the partition with its access method.
     all_memory_seconds: Option<f64>,
 }
 
 impl PatternCsvRow<'_> {
+    fn marks(&self) -> Vec<QualityMark> {
+        self.ordered.map_or_else(|| pattern_marks(self.result, self.record), |o| ordered_marks(self.result, o))
+    }
+
     fn best(&self) -> Option<&str> {
         match self.order {
             None => self.comparison.and_then(|rung| rung.best.as_deref()),
@@ -133,13 +138,13 @@ fn evidence_columns<'r>() -> [Column<PatternCsvRow<'r>>; 23] {
         ("latency_p999_ns", |r| r.latency(|l| l.p999_ns)),
         ("latency_max_ns", |r| r.latency(|l| l.max_ns)),
         ("allocations_in_clock", |r| r.record.allocations_in_clock.into()),
-        ("marks", |r| letters(&pattern_marks(r.result, r.record)).into()),
+        ("marks", |r| letters(&r.marks()).into()),
         ("cache_share", |r| cache_share(r.result, r.record).into()),
     ]
 }
 
 /// Interference; repetitions; the values that contain the pattern.
-fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 34] {
+fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 35] {
     [
         ("machine_cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
         ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
@@ -175,6 +180,7 @@ fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 34] {
         ("twenty_times_cache", |r| r.yardstick.map_or(CsvCell::Empty, |y| CsvCell::word(y.verdict))),
         ("order", |r| r.order.map_or("", |value| value.order.name()).into()),
         ("all_memory_seconds", |r| r.all_memory_seconds.into()),
+        ("mix", |r| r.order.and_then(|value| value.mix).map_or(CsvCell::Empty, |mix| mix.name().into())),
     ]
 }
 
@@ -231,21 +237,23 @@ pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, 
         release_value: release_value(result, derived, record),
         yardstick: yardstick(derived, record),
         order: None,
+        ordered: None,
         all_memory_seconds: coffee_cup::seconds(derived, &record.backend, record.ranks, record.access),
     };
-    let ordered_row = |(ordered, value): (&'r PatternRecord, &'r OrderValue)| PatternCsvRow {
+    let ordered_row = |(ordered, value): (&'r OrderedRecord, &'r OrderValue)| PatternCsvRow {
         result,
-        record: ordered,
+        record: &ordered.measurement,
         comparison: None,
-        device: layout::mounted_device(&ordered.evidence),
+        device: layout::mounted_device(&ordered.measurement.evidence),
         interval: None,
         type_value: (None, None),
         release_value: (None, None),
         yardstick: None,
         all_memory_seconds: None,
         order: Some(value),
+        ordered: Some(ordered),
     };
-    let ordered = result.ordered.iter().map(|o| &o.measurement).zip(&derived.orders).map(ordered_row);
+    let ordered = result.ordered.iter().zip(&derived.orders).map(ordered_row);
     let machine = &result.manifest.machine;
     let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));
     let origin = RunColumns::new(machine, result.config.out.as_deref(), &result.manifest.run_dir)

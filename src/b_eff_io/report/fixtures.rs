@@ -4,7 +4,7 @@ mod ladder;
 mod records;
 mod settings;
 
-use crate::b_eff_io::config::{ChunkOrder, InjectionPoint, RepeatPolicy};
+use crate::b_eff_io::config::{ChunkOrder, InjectionPoint, ReadShare, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::*;
 use crate::b_eff_io::values::Derived;
@@ -134,6 +134,7 @@ pub fn repeated() -> RunResult {
 pub fn ordered() -> RunResult {
     let mut result = empty(&["mpiio", "posix"], &[2]);
     result.config.orders = vec![ChunkOrder::Sequential, ChunkOrder::Random];
+    result.config.mix = Some(ReadShare { read_percent: 70 });
     for access in AccessMethod::ALL {
         for t in PatternType::ALL {
             for backend in ["mpiio", "posix"] {
@@ -151,15 +152,40 @@ pub fn ordered() -> RunResult {
             measurement.intervals.transfer_seconds *= slower;
             let longer = measurement.seconds() / p.seconds();
             measurement.rounds.iter_mut().for_each(|round| round.seconds *= longer);
-            result.ordered.push(OrderedRecord { order, measurement });
+            result.ordered.push(OrderedRecord { order, mix: None, measurement });
         }
         let is_measured = |t: &&TypeRecord| t.access != AccessMethod::Write && t.pattern_type.has_orders();
         for t in result.types.iter().filter(is_measured) {
-            result.ordered_types.push(OrderedTypeRecord { order, measurement: t.clone() });
+            result.ordered_types.push(OrderedTypeRecord { order, mix: None, measurement: t.clone() });
         }
+        add_mixed(&mut result, order);
     }
     result.ending = complete_ending();
     result
+}
+
+/// As the rewrites in this order, in less time.
+fn add_mixed(result: &mut RunResult, order: ChunkOrder) {
+    let is_rewrite = |o: &&OrderedRecord| o.order == order && o.measurement.access == AccessMethod::Rewrite;
+    let rewrites: Vec<OrderedRecord> = result.ordered.iter().filter(is_rewrite).cloned().collect();
+    for mut mixed in rewrites {
+        let p = &mut mixed.measurement;
+        let before = p.seconds();
+        p.intervals.transfer_seconds *= 0.875;
+        let longer = p.seconds() / before;
+        p.rounds.iter_mut().for_each(|round| round.seconds *= longer);
+        mixed.mix = Some(MixRecord {
+            read_percent: 70,
+            read_calls: p.calls * 7 / 10,
+            reads_expect: ReadExpectation::GenerationBefore,
+            written_generation: 7,
+        });
+        result.ordered.push(mixed);
+    }
+    let own = result.ordered_types.iter().filter(|t| t.order == order && t.measurement.access == AccessMethod::Rewrite);
+    let mixed: Vec<OrderedTypeRecord> =
+        own.map(|t| OrderedTypeRecord { mix: result.config.mix, ..t.clone() }).collect();
+    result.ordered_types.extend(mixed);
 }
 
 /// One backend, stopped by a signal in pattern 11 of the first write.
@@ -298,6 +324,8 @@ fn corruption() -> CorruptionRecord {
         backend: "mpiio".into(),
         ranks: 2,
         access: AccessMethod::Read,
+        order: None,
+        mix: None,
         pattern: 2,
         rank: 1,
         file: "mpiio-2/type0.dat".into(),

@@ -1,6 +1,6 @@
 //! The head of the report: configuration, machine, unusual options; corruptions.
 
-use crate::b_eff_io::config::Config;
+use crate::b_eff_io::config::{CallOrder, Config};
 use crate::b_eff_io::records::{CorruptionRecord, PatternRecord, RunResult};
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
 use crate::frame::backends;
@@ -144,11 +144,17 @@ pub(super) fn corruption(result: &RunResult) -> CorruptionReport {
 }
 
 fn corruption_label(c: &CorruptionRecord) -> String {
+    let order = c.call_order().map(CallOrder::name);
+    let access = match (order, c.mix) {
+        (None, _) => c.access.name().to_owned(),
+        (Some(order), None) => format!("{} in order {order}", c.access.name()),
+        (Some(order), Some(_)) => format!("reads and writes in order {order}"),
+    };
     format!(
         "{} on {}, {}, pattern {}, file {} at offset {}, data of rank {}: {} ({} wrong; first: expected {:016x}, found {:016x})",
         c.backend,
         count(c.ranks, "rank"),
-        c.access.name(),
+        access,
         c.pattern,
         c.file,
         c.offset_bytes,

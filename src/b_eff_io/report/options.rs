@@ -15,7 +15,7 @@ use crate::frame::report::text::{count, join_settings, list};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 42] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 43] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -49,6 +49,7 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 42] = [
     ("until_percent", ConfigFieldRole::Ignored),
     // Beside the definition.
     ("orders", ConfigFieldRole::Ignored),
+    ("mix", ConfigFieldRole::Ignored),
     // Covered by the hints themselves, and by partitions and M_PART.
     ("hints", ConfigFieldRole::Ignored),
     ("partitions", ConfigFieldRole::Ignored),
@@ -112,6 +113,7 @@ pub(super) fn non_default(config: &Config) -> Option<String> {
         (!config.orders.is_empty()).then(|| {
             format!("--order {}", config.orders.iter().map(|order| order.name()).collect::<Vec<_>>().join(","))
         }),
+        config.mix.map(|mix| format!("--mix {}", mix.name())),
         option(config.latency, "--latency"),
         option(!config.shared_pointer, "--set shared-pointer=off"),
         option(config.strict, "--strict"),

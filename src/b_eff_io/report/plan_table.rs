@@ -1,6 +1,6 @@
 //! The plan of a run as text: partitions, schedule, sizes of calls and files, memory.
 
-use crate::b_eff_io::config::Partitions;
+use crate::b_eff_io::config::{call_orders, Partitions};
 use crate::b_eff_io::plan::cache_yardstick::CacheForecast;
 use crate::b_eff_io::plan::outlook::{EndedBy, Outlook};
 use crate::b_eff_io::plan::preview::{FilePreview, PartitionPreview, PatternPreview, Preview, PreviewInput};
@@ -84,7 +84,7 @@ fn head(page: &mut TextPage, preview: &Preview, space_basis: &str, short: Option
         ),
     );
     if preview.orders_seconds > 0.0 {
-        let orders: Vec<&str> = input.orders.iter().map(|order| order.name()).collect();
+        let orders: Vec<String> = call_orders(&input.orders, input.mix).iter().map(|order| order.name()).collect();
         let seconds = format_seconds(preview.orders_seconds);
         page.field("other orders", &format!("{}: {seconds} more for one backend", orders.join(", ")));
     }
@@ -375,6 +375,7 @@ mod tests {
             types: PatternType::ALL.to_vec(),
             full_rewrite: false,
             orders: Vec::new(),
+            mix: None,
             shared_pointer: true,
             memory_per_rank_bytes: 4 << 30,
             limit_bytes,

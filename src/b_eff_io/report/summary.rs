@@ -20,6 +20,7 @@ use crate::frame::words::{or_hyphen, NO_VALUE};
 use super::cells::{narrow_cell, narrow_rate, type_cell};
 use super::coffee_cup;
 use super::layout::{access_index, chunk_label, classic_pattern, partition_value, RecordSelector, ROWS, ROW_BYTES};
+use super::orders;
 use super::partition_view::PartitionView;
 use super::variants;
 
@@ -163,7 +164,8 @@ fn by_order(shown: &PartitionView) -> Option<ReportBlock> {
     let m_part = shown.result.partitions.first().map_or(0, |p| p.m_part_bytes);
     let sizes = ROW_BYTES.into_iter().chain([m_part]).map(|bytes| chunk_label(bytes).replace(' ', ""));
     let mut rows = Vec::new();
-    for &order in &shown.result.config.orders {
+    let orders = shown.result.config.call_orders();
+    for &order in &orders {
         let own = in_order(&shown.result, order);
         for spot in selectors(shown).filter(|spot| spot.access != AccessMethod::Write && spot.records(&own).count() > 0)
         {
@@ -172,10 +174,11 @@ fn by_order(shown: &PartitionView) -> Option<ReportBlock> {
                 let digits = Some(significant_digits(sum.calls, sum.bytes));
                 or_hyphen(sum.rate().map(|value| narrow_rate(value, digits)))
             });
+            let access = orders::access_name(spot.access, order);
             rows.push(
-                [order.name().to_owned()]
+                [order.order.name().to_owned()]
                     .into_iter()
-                    .chain(names(shown, spot.access.name(), spot.backend))
+                    .chain(names(shown, &access, spot.backend))
                     .chain(cells)
                     .collect::<Vec<_>>(),
             );
@@ -188,7 +191,7 @@ fn by_order(shown: &PartitionView) -> Option<ReportBlock> {
         0 => None,
         1..=ORDER_ROWS => Some(ReportBlock::Table(table.with_rows(rows))),
         _ => {
-            let orders: Vec<&str> = shown.result.config.orders.iter().map(|order| order.name()).collect();
+            let orders: Vec<String> = orders.iter().map(|order| order.name()).collect();
             Some(ReportBlock::Notes(vec![format!("other orders, in --full: {}", orders.join(", "))]))
         }
     }

@@ -3,6 +3,7 @@
 use beff_backends::OpenFile;
 use beff_ffi::Comm;
 
+use crate::b_eff_io::config::CallOrder;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::orders::{is_ordered, OrderUnit};
 use crate::b_eff_io::plan::patterns::PatternSpec;
@@ -69,6 +70,28 @@ impl TypeContext<'_> {
     #[must_use]
     pub fn is_first_measurement(&self) -> bool {
         self.repetition.is_none() && self.order.is_none()
+    }
+
+    /// Order of a measurement beside the definition.
+    #[must_use]
+    pub fn call_order(&self) -> Option<CallOrder> {
+        self.order.map(|unit| unit.order)
+    }
+
+    /// True for a measurement with reads and writes.
+    #[must_use]
+    pub fn is_mixed(&self) -> bool {
+        self.order.is_some_and(|unit| unit.order.mix.is_some())
+    }
+
+    /// Name of what is measured, for messages: the access method, with the order of one beside the definition.
+    #[must_use]
+    pub fn access_name(&self) -> String {
+        match self.order {
+            None => self.access.name().to_owned(),
+            Some(OrderUnit { order, .. }) if order.mix.is_some() => format!("{} reads and writes", order.name()),
+            Some(OrderUnit { order, access, .. }) => format!("{} {}", order.name(), access.name()),
+        }
     }
 
     /// Generation of the data written here.

@@ -310,11 +310,12 @@ pub fn inject_after(
     index: usize,
 ) -> Result<(), MpiError> {
     let at = match place.access {
+        _ if place.is_mixed() => InjectionPoint::Mixed,
         AccessMethod::Write => InjectionPoint::Write,
         AccessMethod::Rewrite => InjectionPoint::Rewrite,
         AccessMethod::Read => InjectionPoint::AfterRead,
     };
-    let asked = place.is_first_measurement()
+    let asked = (place.is_first_measurement() || place.is_mixed())
         && run.config.inject_at == Some(at)
         && run.backends[open.backend].moves_data
         && run.stop.is_none();

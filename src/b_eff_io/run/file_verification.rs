@@ -135,7 +135,7 @@ fn record_findings(
         Ok(findings) => (findings, None),
         Err(e) => (Findings::default(), Some(reread_error(run, place, file, &e))),
     };
-    let sums = run.report_findings(place.comm, &findings)?;
+    let sums = run.report_findings(place.comm, place.call_order(), &findings)?;
     run.agree_on_error(place.comm, error.as_ref(), "rereading written data")?;
     Ok(sums.verification)
 }
@@ -175,7 +175,7 @@ pub fn verify_sample(
         Err(e) => (Findings::default(), Some(reread_error(run, place, open.file, &e)), None),
     };
     findings.corruptions.truncate(usize::from(!named));
-    let sums = run.report_findings(place.comm, &findings)?;
+    let sums = run.report_findings(place.comm, place.call_order(), &findings)?;
     let not_read = first_message(place.comm, hidden)?.map(|(_, reason)| reason);
     run.agree_on_error(place.comm, error.as_ref(), "rereading a sample of written data")?;
     let seconds = max_seconds(place.comm, begin.elapsed().as_secs_f64())?;
@@ -192,7 +192,7 @@ pub fn verify_sample(
 }
 
 /// Detects a library that reports success for calls that the kernel did not execute. That is an error; after a write the pattern's data is
-/// verified completely. The pair is the bytes moved and the kernel's counters. Collective over the partition.
+/// verified completely. The pair is the bytes moved, of a mixed pattern those written, and the kernel's counters. Collective over the partition.
 ///
 /// # Errors
 /// MPI between the ranks.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use beff_backends::{AccessOrder, AccessPattern, OrderKind};
+use beff_backends::{AccessOrder, AccessPattern, Direction, OrderKind, ReadWriteMix};
 
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::layout::{rank_pattern, RankLayout};
@@ -31,7 +31,7 @@ pub struct Rewrite {
     /// Number of chunks of each rank.
     chunks: u64,
     generation: Generation,
-    /// They are the first ones of this order; None: of the pattern.
+    /// They are the first ones of this order, without those that it reads; None: of the pattern.
     order: Option<RankOrders>,
 }
 
@@ -44,6 +44,8 @@ pub struct RankOrders {
     pub seed: u64,
     /// True if all ranks have the same: their chunks alternate, and a collective call accesses one range of the file.
     pub is_common: bool,
+    /// Calls that read, while the others write.
+    pub mix: Option<ReadWriteMix>,
 }
 
 impl RankOrders {
@@ -55,6 +57,11 @@ impl RankOrders {
         } else {
             mix(self.seed ^ rank)
         }
+    }
+
+    /// True if the call at `position` writes.
+    fn writes(&self, position: u64) -> bool {
+        self.mix.is_none_or(|mix| mix.direction(position) == Direction::Write)
     }
 }
 
@@ -82,9 +89,10 @@ impl WrittenPattern {
         self.add(Rewrite { chunks: calls * self.chunks_per_call(), generation, order: None });
     }
 
-    /// Notes that the first `chunks` chunks of an order are rewritten.
+    /// Notes that the first `chunks` chunks of an order are rewritten, or with a mix those that it writes.
     pub fn rewrite_in_order(&mut self, order: RankOrders, chunks: u64, generation: Generation) {
-        self.add(Rewrite { chunks, generation, order: Some(order).filter(|_| chunks < self.chunks()) });
+        let is_complete = chunks >= self.chunks() && order.mix.is_none();
+        self.add(Rewrite { chunks, generation, order: (!is_complete).then_some(order) });
     }
 
     fn add(&mut self, rewrite: Rewrite) {
@@ -104,7 +112,13 @@ impl WrittenPattern {
     pub fn generation(&self, rank: u64, chunk: u64) -> Generation {
         let position =
             |order: RankOrders| AccessOrder::new(order.kind, self.chunks(), order.seed_of(rank)).position(chunk);
-        let is_rewritten = |rewrite: &&Rewrite| rewrite.order.map_or(chunk, position) < rewrite.chunks;
+        let is_rewritten = |rewrite: &&Rewrite| match rewrite.order {
+            None => chunk < rewrite.chunks,
+            Some(order) => {
+                let position = position(order);
+                position < rewrite.chunks && order.writes(position)
+            }
+        };
         self.rewrites.iter().find(is_rewritten).map_or(self.first_generation, |rewrite| rewrite.generation)
     }
 
@@ -182,7 +196,8 @@ impl TypeFile {
         rank: u64,
         orders: RankOrders,
     ) -> Result<AccessPattern, PlanError> {
-        Ok(self.pattern(written, rank, written.calls)?.in_order(orders.kind, orders.seed_of(rank)))
+        let ordered = self.pattern(written, rank, written.calls)?.in_order(orders.kind, orders.seed_of(rank));
+        Ok(orders.mix.map_or(ordered, |mix| ordered.with_mix(mix)))
     }
 }
 
@@ -209,7 +224,9 @@ mod tests {
         /// After any rewrites, in any orders, each chunk of each rank holds its latest generation.
         #[test]
         fn each_chunk_holds_its_last_generation(
-            writings in proptest::collection::vec((0_u64..12, 0_u64..400, proptest::option::of(any::<bool>())), 0..8),
+            writings in proptest::collection::vec(
+                (0_u64..12, 0_u64..400, proptest::option::of((any::<bool>(), 0_u8..100))), 0..8,
+            ),
         ) {
             // 32 chunks per call.
             let mut written = WrittenPattern::empty(patterns(2 << 20)[4], 0, Generation::First);
@@ -218,16 +235,24 @@ mod tests {
             let mut truth = [[Generation::First; 320]; 3];
             for (n, (calls, ordered, how)) in writings.iter().enumerate() {
                 let (calls, ordered, generation) = ((*calls).min(10), (*ordered).min(chunks), Generation::Later(n as u32 + 1));
-                let Some(is_common) = *how else {
+                let Some((is_common, read_percent)) = *how else {
                     written.rewrite(calls, generation);
                     truth.iter_mut().for_each(|truth| truth[..calls as usize * 32].fill(generation));
                     continue;
                 };
-                let orders = RankOrders { kind: OrderKind::Random, seed: n as u64, is_common };
+                let orders = RankOrders {
+                    kind: OrderKind::Random,
+                    seed: n as u64,
+                    is_common,
+                    mix: (read_percent > 0).then(|| ReadWriteMix::new(read_percent)),
+                };
                 written.rewrite_in_order(orders, ordered, generation);
                 for (rank, truth) in (0..).zip(&mut truth) {
                     let order = AccessOrder::new(orders.kind, chunks, orders.seed_of(rank));
-                    (0..ordered).for_each(|position| truth[order.at(position) as usize] = generation);
+                    let is_write = |position: &u64| {
+                        (position + 1) * u64::from(read_percent) / 100 == position * u64::from(read_percent) / 100
+                    };
+                    (0..ordered).filter(is_write).for_each(|position| truth[order.at(position) as usize] = generation);
                 }
             }
             for (rank, truth) in (0..).zip(&truth) {

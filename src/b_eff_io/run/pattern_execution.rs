@@ -134,14 +134,16 @@ impl PatternExecution {
         if let Some(watch) = &mut self.watch {
             watch.pause(place.site);
         }
-        if direction == Direction::Write && m.ended != StopReason::Error && m.calls > 0 {
+        // The bytes of a mixed pattern are not all written.
+        let is_write = direction == Direction::Write && !place.is_mixed();
+        if is_write && m.ended != StopReason::Error && m.calls > 0 {
             run.backends[open.backend].sync.learn(m.moved_bytes, m.intervals.sync_seconds);
         }
         let during = describe(run, place, open, &self.plan);
         run.agree_on_error(place.comm, m.error.as_ref(), &during)?;
         let calls = first_call..m.progress.calls;
         self.add_round(run, m, round + 1);
-        if direction == Direction::Read && !calls.is_empty() {
+        if !is_write && !calls.is_empty() {
             self.verify(run, place, open, &pattern, calls, inspected)?;
         }
         Ok(())
@@ -182,7 +184,7 @@ impl PatternExecution {
         let written = &file.written[self.index];
         let findings =
             inspected.unwrap_or_else(|| run.data.check_buffer(&run.buffer, file, written, pattern, rank, calls));
-        self.verification.add(run.report_findings(place.comm, &findings)?.verification);
+        self.verification.add(run.report_findings(place.comm, place.call_order(), &findings)?.verification);
         Ok(())
     }
 }
@@ -195,8 +197,8 @@ fn run_timed_loop(
     index: usize,
     task: LoopTask<'_>,
 ) -> Result<(LoopMeasurement, Option<Findings>), MpiError> {
-    let inspects =
-        task.direction == Direction::Read && run.config.verify == Verify::Full && run.backends[open.backend].moves_data;
+    let reads = task.direction == Direction::Read || place.is_mixed();
+    let inspects = reads && run.config.verify == Verify::Full && run.backends[open.backend].moves_data;
     let (data, file, rank, pattern) = (run.data, &run.files[open.file], place.part_rank(run), task.pattern);
     let mut findings = Findings::default();
     #[cfg(feature = "test-hooks")]
@@ -245,17 +247,23 @@ fn prepare_buffer(
     let period_bytes = run.data.for_calls(data_call_bytes).period_bytes;
     let moves_data = run.backends[open.backend].moves_data;
     match place.access {
-        AccessMethod::Write | AccessMethod::Rewrite if moves_data => {
-            run.fill_buffer(place.write_generation(), period_bytes)
-        }
-        AccessMethod::Write | AccessMethod::Rewrite => run.buffer.set_period_bytes(period_bytes),
-        AccessMethod::Read => {
-            let under_way = memory::reads_in_flight(run.config, &run.backends[open.backend].name);
-            let landing_bytes = if run.data.reused {
-                memory::read_windows_bytes(pattern.call_bytes(), under_way)
+        AccessMethod::Write | AccessMethod::Rewrite => {
+            if moves_data {
+                run.fill_buffer(place.write_generation(), period_bytes);
             } else {
-                period_bytes
-            };
+                run.buffer.set_period_bytes(period_bytes);
+            }
+            if place.is_mixed() {
+                let landing_bytes = landing_bytes(run, open, pattern, period_bytes);
+                let begin = memory::landing_begin_bytes(run.plan.period_bytes, run.plan.max_call_bytes);
+                run.buffer.set_landing(begin as usize, landing_bytes, pattern.call_bytes());
+                if moves_data {
+                    run.data.poison(&mut run.buffer, pattern, calls);
+                }
+            }
+        }
+        AccessMethod::Read => {
+            let landing_bytes = landing_bytes(run, open, pattern, period_bytes);
             run.buffer.set_period_bytes(landing_bytes);
             if moves_data {
                 run.data.poison(&mut run.buffer, pattern, calls);
@@ -265,6 +273,15 @@ fn prepare_buffer(
         }
     }
     Direction::Write
+}
+
+/// Period of the memory where reads leave their data.
+fn landing_bytes(run: &RunState<'_>, open: &OpenTypeFile, pattern: &AccessPattern, period_bytes: u64) -> u64 {
+    if !run.data.reused {
+        return period_bytes;
+    }
+    let under_way = memory::reads_in_flight(run.config, &run.backends[open.backend].name);
+    memory::read_windows_bytes(pattern.call_bytes(), under_way)
 }
 
 /// Outcome of a pattern.
@@ -373,7 +390,7 @@ fn overflow(
 }
 
 pub(super) fn describe(run: &RunState<'_>, place: TypeContext<'_>, open: &OpenTypeFile, p: &PatternPlan) -> String {
-    let (spec, access) = (&p.written.spec, place.access.name());
+    let (spec, access) = (&p.written.spec, place.access_name());
     format!(
         "{}, {access}, {} ranks, type {}, pattern {} (chunk {} bytes)",
         run.backends[open.backend].name, place.partition.ranks, spec.pattern_type, spec.number, spec.chunk_bytes

@@ -1,5 +1,6 @@
 //! Parameters of a pattern before the clock: its calls, time and hints.
 
+use crate::b_eff_io::config::ReadShare;
 use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::orders::OrderUnit;
 use crate::b_eff_io::plan::patterns::PatternSpec;
@@ -68,8 +69,9 @@ pub(super) fn plan_pattern(
     };
     let orders = place.order.map(|unit| rank_orders(run.config.seed, unit, spec));
     let max_calls = if orders.is_some() { written.chunks() } else { max_calls };
+    let timed_as = place.order.map_or(access, |unit| unit.timed_as());
     let scheduled_seconds =
-        pattern_seconds(config.release, config.full_rewrite, run.plan.partition_seconds, spec, access);
+        pattern_seconds(config.release, config.full_rewrite, run.plan.partition_seconds, spec, timed_as);
     let debt = if orders.is_some() { 0.0 } else { run.backends[open.backend].debt_seconds };
     let rules = &config.of(&run.backends[open.backend].name).hints;
     PatternPlan {
@@ -84,10 +86,12 @@ pub(super) fn plan_pattern(
     }
 }
 
-/// Rewrites and reads have different orders: a file system may have placed what was rewritten in the order of the rewrite.
+/// Rewrites, reads and both together have different orders: a file system may have placed what was rewritten in the order of the rewrite.
 pub(super) fn rank_orders(seed: u64, unit: OrderUnit, spec: &PatternSpec) -> RankOrders {
     let seed = [u64::from(spec.number), unit.access as u64].into_iter().fold(mix(seed), |key, fact| mix(key ^ fact));
-    RankOrders { kind: unit.order.kind(), seed, is_common: spec.pattern_type.is_strided() }
+    let mix = unit.order.mix.map(ReadShare::mix);
+    let seed = mix.map_or(seed, |_| beff_stamp::mix(!seed));
+    RankOrders { kind: unit.order.order.kind(), seed, is_common: spec.pattern_type.is_strided(), mix }
 }
 
 /// A repetition that takes this many times the first measurement is cut, and its rate is that of the completed calls.

@@ -2,9 +2,12 @@
 
 use beff_ffi::MpiError;
 
-use crate::b_eff_io::config::{ChunkOrder, RepeatPolicy};
+use crate::b_eff_io::config::RepeatPolicy;
+use crate::b_eff_io::plan::orders::OrderUnit;
 use crate::b_eff_io::plan::patterns::PatternSpec;
-use crate::b_eff_io::records::{JournalLine, OrderedRecord, PatternRecord, RepetitionRecord, StopReason, Verification};
+use crate::b_eff_io::records::{
+    JournalLine, MixRecord, OrderedRecord, PatternRecord, ReadExpectation, RepetitionRecord, StopReason, Verification,
+};
 use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext, TypeRepetition};
 #[cfg(feature = "test-hooks")]
 use crate::b_eff_io::run::fault_injection;
@@ -19,6 +22,7 @@ use crate::b_eff_io::run::state::RunState;
 use crate::frame::records::{AccessMethod, Evidence, OmittedPart, RunOutcome};
 use crate::frame::run::latency;
 use crate::frame::run::{ProgressReport, TransferVolume};
+use crate::frame::system::memory::ProcessIo;
 use crate::frame::units::count;
 
 /// Rounds of a measurement in another order, from which its confidence interval derives.
@@ -114,9 +118,10 @@ fn conclude(
     let machine = cpu_watch.end(place.cpus, place.comm)?;
     update_written(run, place, open, &prelude, ran.calls());
     let during = describe(run, place, open, &prelude);
+    let counted = counted_bytes(place, &prelude, &ran);
     #[cfg(feature = "test-hooks")]
     fault_injection::inject_after(run, place, open, index)?;
-    verification.add(file_verification::check_kernel_counts(run, place, open, index, ran.moved(), &during)?);
+    verification.add(file_verification::check_kernel_counts(run, place, open, index, counted, &during)?);
     let sample =
         file_verification::verify_sample(run, place, open, index, (ran.seconds(), verification.words_wrong > 0))?;
     let hints_granted =
@@ -138,11 +143,18 @@ fn conclude(
         return Ok(());
     }
     if let Some(unit) = place.order {
-        record_ordered(run, unit.order, record);
+        record_ordered(run, unit, record);
         return Ok(());
     }
     record_first_measurement(run, open.backend, record);
     Ok(())
+}
+
+/// Bytes in the direction of the access method, for a comparison with the kernel's counters: of a mixed pattern those written.
+fn counted_bytes(place: TypeContext<'_>, p: &PatternPlan, ran: &PatternOutcome) -> (u64, Option<ProcessIo>) {
+    let (moved_bytes, io) = ran.moved();
+    let reads = p.orders.and_then(|orders| orders.mix).map_or(0, |mix| mix.reads_before(ran.calls()));
+    (moved_bytes.saturating_sub(reads * p.call_bytes() * place.partition.ranks), io)
 }
 
 /// Records the first measurement of a pattern, and what later patterns derive from it.
@@ -157,10 +169,20 @@ fn record_first_measurement(run: &mut RunState<'_>, backend: usize, record: Patt
 }
 
 /// Records a measurement in another order, which nothing derives from.
-fn record_ordered(run: &mut RunState<'_>, order: ChunkOrder, record: PatternRecord) {
+fn record_ordered(run: &mut RunState<'_>, unit: OrderUnit, record: PatternRecord) {
     add_progress(run, &record);
     let ended = record.ended.clone();
-    run.observer.record(JournalLine::Ordered(Box::new(OrderedRecord { order, measurement: record })));
+    let mix = unit.order.mix.map(|share| MixRecord {
+        read_percent: share.read_percent,
+        read_calls: share.mix().reads_before(record.calls),
+        reads_expect: ReadExpectation::GenerationBefore,
+        written_generation: unit.generation,
+    });
+    run.observer.record(JournalLine::Ordered(Box::new(OrderedRecord {
+        order: unit.order.order,
+        mix,
+        measurement: record,
+    })));
     stop_after(run, &ended);
 }
 
@@ -297,12 +319,11 @@ fn report_progress(
     next_seconds: f64,
 ) {
     let (backend, kind) = (&run.backends[open.backend].name, spec.pattern_type.name());
-    let (ranks, access) = (place.partition.ranks, place.access.name());
-    let again = match (place.repetition, place.order) {
-        (None, None) => String::new(),
-        (None, Some(unit)) => format!("{} ", unit.order.name()),
-        (Some(again), _) if again.is_rebuild() => "files of the cut run, ".to_owned(),
-        (Some(again), _) => format!("repetition {} of ", again.number),
+    let (ranks, access) = (place.partition.ranks, place.access_name());
+    let again = match place.repetition {
+        None => String::new(),
+        Some(again) if again.is_rebuild() => "files of the cut run, ".to_owned(),
+        Some(again) => format!("repetition {} of ", again.number),
     };
     let standing = ProgressReport {
         what: format!("{backend}, {}, {again}{access}: pattern {} ({kind})", count(ranks, "rank"), spec.number),

@@ -7,10 +7,10 @@ use beff_ffi::{Comm, MpiError};
 use beff_statistics::bootstrap::MIN_ROUNDS;
 use nix::libc;
 
-use crate::b_eff_io::config::{BufferPolicy, Config};
+use crate::b_eff_io::config::{BufferPolicy, CallOrder, Config};
 use crate::b_eff_io::plan::memory::shares_memory;
 use crate::b_eff_io::plan::run::RunPlan;
-use crate::b_eff_io::records::{JournalLine, Verification};
+use crate::b_eff_io::records::{CorruptionRecord, JournalLine, Verification};
 use crate::b_eff_io::run::batching::SyncModel;
 use crate::b_eff_io::run::cut_run::CutRun;
 use crate::b_eff_io::run::drivers::driver_options;
@@ -154,11 +154,11 @@ impl<'a> RunState<'a> {
     ) -> Result<Self, String> {
         let new_buffer =
             if shares_memory(config, world.size()) { TransferBuffer::new_shareable } else { TransferBuffer::new };
-        let buffer = new_buffer(plan.period_bytes, plan.max_call_bytes).map_err(|e| {
+        let buffer = new_buffer(plan.period_bytes, plan.tail_bytes).map_err(|e| {
             format!(
                 "rank {} cannot allocate {} bytes of transfer memory: {e}; {}",
                 world.rank(),
-                plan.period_bytes + plan.max_call_bytes,
+                plan.period_bytes + plan.tail_bytes,
                 next_step(&e)
             )
         })?;
@@ -271,17 +271,23 @@ impl<'a> RunState<'a> {
         })
     }
 
-    /// Sums over all ranks; corruptions are recorded only. Collective.
+    /// Sums over all ranks; corruptions are recorded only, with the order of a measurement `beside` the definition. Collective.
     ///
     /// # Errors
     /// MPI between the ranks.
-    pub fn report_findings(&mut self, comm: &Comm, findings: &Findings) -> Result<Findings, MpiError> {
+    pub fn report_findings(
+        &mut self,
+        comm: &Comm,
+        beside: Option<CallOrder>,
+        findings: &Findings,
+    ) -> Result<Findings, MpiError> {
         let mine = findings.verification;
         let mut sums = [mine.words_checked, mine.words_wrong, findings.past_cache_bytes, findings.samples_read];
         comm.sum_u64(&mut sums)?;
         if sums[1] > 0 {
-            for place in gather(comm, &findings.corruptions)?.into_iter().flatten() {
-                self.observer.record(JournalLine::Corruption(place));
+            for found in gather(comm, &findings.corruptions)?.into_iter().flatten() {
+                let (order, mix) = (beside.map(|beside| beside.order), beside.and_then(|beside| beside.mix));
+                self.observer.record(JournalLine::Corruption(CorruptionRecord { order, mix, ..found }));
             }
         }
         let [words_checked, words_wrong, past_cache_bytes, places_read] = sums;

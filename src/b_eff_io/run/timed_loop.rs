@@ -41,7 +41,7 @@ const BATCHES_BEFORE_END: f64 = 2.0;
 pub struct LoopTask<'a> {
     /// This rank's share.
     pub pattern: &'a AccessPattern,
-    /// Write or read.
+    /// Write or read; a pattern with both is a write.
     pub direction: Direction,
     /// End of the loop.
     pub limits: &'a LoopLimits,
@@ -49,6 +49,21 @@ pub struct LoopTask<'a> {
     pub hints: &'a [(String, String)],
     /// State at the end of an earlier round of the pattern; None in the first round, which prepares.
     pub resume: Option<LoopProgress>,
+}
+
+impl LoopTask<'_> {
+    fn transfer(
+        &self,
+        file: &mut dyn OpenFile,
+        work: Batches<'_>,
+        buffer: &mut TransferBuffer,
+    ) -> Result<u64, BackendError> {
+        match (self.pattern.mix, self.direction) {
+            (Some(_), _) => file.transfer_mixed(work, buffer),
+            (None, Direction::Write) => file.write(work, buffer),
+            (None, Direction::Read) => file.read(work, buffer),
+        }
+    }
 }
 
 /// Inspects data in memory before later reads overwrite it, with the clock stopped.
@@ -95,10 +110,8 @@ impl TimedLoop<'_, '_> {
         let (allocated, room_seconds) = self.preallocate(file, batch);
         let begin = Instant::now();
         // Nothing is written here without preallocation; drivers that require it have no collective calls.
-        let result = allocated.and_then(|_| match self.task.direction {
-            Direction::Write => file.write(Batches::new(batch, &mut self.recorder.latency), buffer),
-            Direction::Read => file.read(Batches::new(batch, &mut self.recorder.latency), buffer),
-        });
+        let work = Batches::new(batch, &mut self.recorder.latency);
+        let result = allocated.and_then(|_| self.task.transfer(file, work, buffer));
         let seconds = begin.elapsed().as_secs_f64();
         match result {
             Ok(bytes) => {

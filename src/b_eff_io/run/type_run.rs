@@ -3,7 +3,9 @@
 use beff_backends::{Driver, OpenMode, OpenRequest};
 use beff_ffi::{Comm, MpiError};
 
+use crate::b_eff_io::config::CallOrder;
 use crate::b_eff_io::plan::hints;
+use crate::b_eff_io::plan::orders::OrderUnit;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, PatternSpec};
 use crate::b_eff_io::plan::segments::{segment, Segment};
 use crate::b_eff_io::plan::PATTERNS;
@@ -212,7 +214,9 @@ fn close(run: &mut RunState<'_>, place: TypeContext<'_>, open: OpenTypeFile) -> 
     run.observer.record(match place.repetition {
         None => match place.order {
             None => JournalLine::Type(record),
-            Some(unit) => JournalLine::OrderedType(OrderedTypeRecord { order: unit.order, measurement: record }),
+            Some(OrderUnit { order: CallOrder { order, mix }, .. }) => {
+                JournalLine::OrderedType(OrderedTypeRecord { order, mix, measurement: record })
+            }
         },
         Some(current) if current.is_rebuild() => return Ok(()),
         Some(current) => {

@@ -112,6 +112,12 @@ impl StampedData {
 
     /// Poisons the part of the buffer that the reads of `calls` can access.
     pub fn poison(&self, buffer: &mut TransferBuffer, pattern: &AccessPattern, calls: Range<u64>) {
+        if pattern.mix.is_some() {
+            let begin = buffer.landing_begin();
+            let end = begin + (buffer.landing_period_bytes() + pattern.call_bytes()) as usize;
+            buffer.bytes_mut()[begin..end].fill(POISON_BYTE);
+            return;
+        }
         let first_position = pattern.stream_position(calls.start);
         let calls = calls.end.saturating_sub(calls.start);
         let call_bytes = pattern.call_bytes() as usize;
@@ -135,7 +141,8 @@ impl StampedData {
     /// Number of consecutive calls whose data the buffer holds.
     #[must_use]
     pub fn retained_calls(buffer: &TransferBuffer, pattern: &AccessPattern) -> u64 {
-        (buffer.period_bytes() / pattern.call_bytes().max(1)).max(1)
+        let period_bytes = if pattern.mix.is_some() { buffer.landing_period_bytes() } else { buffer.period_bytes() };
+        (period_bytes / pattern.call_bytes().max(1)).max(1)
     }
 
     /// Compares the data of the reads `calls` of a pattern in the buffer. Every window that no later call has overwritten is compared
@@ -152,9 +159,12 @@ impl StampedData {
     ) -> Findings {
         let call_bytes = p.call_bytes();
         let kept = Self::retained_calls(buffer, p).min(calls.end - calls.start);
+        let access = if p.mix.is_some() { AccessMethod::Rewrite } else { AccessMethod::Read };
         let mut findings = Findings::default();
-        for call in calls.end - kept..calls.end {
-            let bytes = buffer.window(p.memory_position(Direction::Read, call), call_bytes as usize);
+        let is_read = |call: &u64| p.call_direction(Direction::Read, *call) == Direction::Read;
+        for call in (calls.end - kept..calls.end).filter(is_read) {
+            let begin = p.memory_index(buffer, Direction::Read, call);
+            let bytes = &buffer.bytes()[begin..begin + call_bytes as usize];
             let first_chunk = p.ordered_call(call) * p.chunks_per_call;
             let end = first_chunk + p.chunks_per_call;
             let mut chunk = first_chunk;
@@ -165,7 +175,7 @@ impl StampedData {
                 let position = p.stream_bytes + chunk * p.chunk_bytes;
                 let offset_of = |inside| p.chunk_offset(chunk + inside / p.chunk_bytes) + inside % p.chunk_bytes;
                 let piece = StreamSlice { bytes: &bytes[from..to], rank, chunk, position };
-                findings.add(self.check((file, written), AccessMethod::Read, &piece, offset_of));
+                findings.add(self.check((file, written), access, &piece, offset_of));
                 chunk = next;
             }
         }
@@ -201,6 +211,8 @@ impl StampedData {
                 backend: file.backend.clone(),
                 ranks: file.ranks,
                 access,
+                order: None,
+                mix: None,
                 pattern: written.spec.number,
                 rank: piece.rank,
                 file: file.name(piece.rank).display().to_string(),

@@ -152,6 +152,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         repeat: crate::b_eff_io::config::RepeatPolicy::Off,
         until_percent: None,
         orders: Vec::new(),
+        mix: None,
         time_limit: None,
         latency: false,
         unique_open: false,

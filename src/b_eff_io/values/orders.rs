@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::ladder::{self, PatternComparison};
 use super::pattern::rate;
 use super::totals::TypeRecordIndex;
-use crate::b_eff_io::config::ChunkOrder;
+use crate::b_eff_io::config::{CallOrder, ChunkOrder, ReadShare};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{OrderedRecord, PatternRecord, RunResult};
 use crate::frame::records::AccessMethod;
@@ -19,17 +19,20 @@ use crate::frame::records::AccessMethod;
 pub struct OrderValue {
     /// The order.
     pub order: ChunkOrder,
+    /// Share of reads; None: all calls have one direction.
+    #[serde(default)]
+    pub mix: Option<ReadShare>,
     /// Backend name.
     pub backend: String,
     /// Ranks of the partition.
     pub ranks: u64,
-    /// Access method: rewrite or read.
+    /// Access method: rewrite or read; with reads and writes rewrite.
     pub access: AccessMethod,
     /// Pattern type: 0, 2 or 3.
     pub pattern_type: PatternType,
     /// Pattern number, 0 to 42.
     pub pattern: u8,
-    /// 1e6 bytes/s; None if nothing was moved.
+    /// 1e6 bytes/s, of both directions together; None if nothing was moved.
     pub mb_per_second: Option<f64>,
     /// Lower end of its 95 % confidence interval, from the rounds; None with fewer than 3.
     pub low: Option<f64>,
@@ -41,12 +44,20 @@ pub struct OrderValue {
     pub ratio: Option<Ratio>,
 }
 
+impl OrderValue {
+    /// The order, and the share of reads.
+    #[must_use]
+    pub fn call_order(&self) -> CallOrder {
+        CallOrder { order: self.order, mix: self.mix }
+    }
+}
+
 /// The measurements in one order as those of a run of their own.
 #[must_use]
-pub fn in_order(result: &RunResult, order: ChunkOrder) -> RunResult {
+pub fn in_order(result: &RunResult, order: CallOrder) -> RunResult {
     let RunResult { config, manifest, harness, partitions, .. } = result;
     let mut own = RunResult::new(config.clone(), manifest.clone(), *harness, partitions.clone());
-    let of_order = result.ordered.iter().filter(|o| o.order == order);
+    let of_order = result.ordered.iter().filter(|o| o.call_order() == order);
     own.patterns = of_order.map(|o| o.measurement.clone()).collect();
     own
 }
@@ -54,23 +65,25 @@ pub fn in_order(result: &RunResult, order: ChunkOrder) -> RunResult {
 /// One for each record, in the sequence of measurement.
 pub(super) fn values(result: &RunResult) -> Vec<OrderValue> {
     let mut compared = HashMap::new();
-    for &order in &result.config.orders {
+    for order in result.config.call_orders() {
         let own = in_order(result, order);
         let ladder = ladder::ladder(&own, &TypeRecordIndex::new(&own));
-        let key = |c: &PatternComparison| (order.name(), c.backend.clone(), c.ranks, c.access, c.pattern);
+        let key = |c: &PatternComparison| (order, c.backend.clone(), c.ranks, c.access, c.pattern);
         compared.extend(ladder.patterns.into_iter().map(|c| (key(&c), c)));
     }
     let of = |o: &OrderedRecord| {
         let p = &o.measurement;
-        value(o.order, p, compared.get(&(o.order.name(), p.backend.clone(), p.ranks, p.access, p.pattern)))
+        let order = o.call_order();
+        value(order, p, compared.get(&(order, p.backend.clone(), p.ranks, p.access, p.pattern)))
     };
     result.ordered.iter().map(of).collect()
 }
 
-fn value(order: ChunkOrder, p: &PatternRecord, comparison: Option<&PatternComparison>) -> OrderValue {
+fn value(order: CallOrder, p: &PatternRecord, comparison: Option<&PatternComparison>) -> OrderValue {
     let interval = interval(p);
     OrderValue {
-        order,
+        order: order.order,
+        mix: order.mix,
         backend: p.backend.clone(),
         ranks: p.ranks,
         access: p.access,
@@ -115,7 +128,8 @@ mod tests {
         assert_eq!(with.orders.len(), result.ordered.len());
         for (value, record) in with.orders.iter().zip(&result.ordered) {
             let p = &record.measurement;
-            assert_eq!((value.order, &value.backend, value.pattern), (record.order, &p.backend, p.pattern));
+            let (order, own) = (value.call_order(), record.call_order());
+            assert_eq!((order, &value.backend, value.pattern), (own, &p.backend, p.pattern));
             assert_eq!(value.mb_per_second, Some(p.moved_bytes as f64 / p.seconds() / 1e6));
             let (low, high) = (value.low.unwrap(), value.high.unwrap());
             assert!(low < value.mb_per_second.unwrap() && value.mb_per_second.unwrap() < high, "{value:?}");

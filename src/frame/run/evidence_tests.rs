@@ -21,6 +21,7 @@ fn pattern(rank: u64, ranks: u64, chunk: u64, strided: bool) -> AccessPattern {
         stream_bytes: 0,
         max_calls: 1 << 40,
         order: None,
+        mix: None,
     }
 }
 

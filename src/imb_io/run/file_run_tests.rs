@@ -117,6 +117,10 @@ impl OpenFile for SpyFile {
         moved
     }
 
+    fn transfer_mixed(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> beff_backends::Result<u64> {
+        self.file.transfer_mixed(work, buffer)
+    }
+
     fn sync(&mut self) -> beff_backends::Result<()> {
         self.log.borrow_mut().push(DriverCall::Sync);
         self.file.sync()

@@ -165,6 +165,7 @@ impl RowGeometry {
             stream_bytes: 0,
             max_calls: self.steps,
             order: None,
+            mix: None,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Batches that follow each other without draining the queue, for files that support it ([`beff_backends::Protocol::pipelined`]): the ranks
 //! post and complete reductions while transfers are in flight.
 
-use beff_backends::{Batch, Batches, Direction, Latency, OpenFile, TransferBuffer};
+use beff_backends::{Batch, Batches, Latency, OpenFile, TransferBuffer};
 use beff_ffi::MpiError;
 
 use super::TimedLoop;
@@ -46,7 +46,7 @@ impl TimedLoop<'_, '_> {
                 return Ok((false, None));
             }
         };
-        let (decided_seconds, direction) = (self.intervals.decide_seconds, self.task.direction);
+        let (decided_seconds, task) = (self.intervals.decide_seconds, self.task);
         let begin = Instant::now();
         let mut newest = NewestBatch {
             first_call: batch.first_call,
@@ -70,10 +70,7 @@ impl TimedLoop<'_, '_> {
                 None
             }
         };
-        let moved = match direction {
-            Direction::Write => file.write(Batches::new(batch, &mut latency).with_next(&mut ask), buffer),
-            Direction::Read => file.read(Batches::new(batch, &mut latency).with_next(&mut ask), buffer),
-        };
+        let moved = task.transfer(file, Batches::new(batch, &mut latency).with_next(&mut ask), buffer);
         self.recorder.latency = latency;
         self.in_flight_seconds = 0.0;
         let decided_seconds = self.intervals.decide_seconds - decided_seconds;

@@ -87,7 +87,15 @@ impl FakeFile {
             _ => batch.calls * self.pattern().call_bytes(),
         };
         if answer != Some(ScriptedOutcome::Nothing) {
-            count_bytes(bytes, call == "write");
+            let calls = batch.first_call..batch.first_call + batch.calls;
+            let reads = self.pattern().mix.map(|mix| mix.reads_before(calls.end) - mix.reads_before(calls.start));
+            match reads.map(|calls| calls * self.pattern().call_bytes()) {
+                Some(read_bytes) => {
+                    count_bytes(read_bytes, false);
+                    count_bytes(bytes.saturating_sub(read_bytes), true);
+                }
+                None => count_bytes(bytes, call == "write"),
+            }
         }
         Ok((bytes, answer))
     }
@@ -120,6 +128,23 @@ impl FakeFile {
         }
         if let Some(ScriptedOutcome::Flip(call)) = answer {
             buffer.window_mut(self.pattern().stream_position(call), 8)[0] ^= 0x10;
+        }
+        Ok(bytes)
+    }
+}
+
+impl FakeFile {
+    fn mixed_batch(&mut self, batch: Batch, buffer: &mut TransferBuffer, latency: &mut Latency) -> Result<u64> {
+        let (bytes, answer) = self.batch("mixed", batch)?;
+        match &mut self.inner {
+            Some(inner) if answer != Some(ScriptedOutcome::Nothing) => {
+                inner.transfer_mixed(Batches::new(batch, latency), buffer)?;
+            }
+            _ => Self::timed(latency, batch.calls),
+        }
+        if let Some(ScriptedOutcome::Flip(call)) = answer {
+            let at = self.pattern().memory_index(buffer, Direction::Read, call);
+            buffer.bytes_mut()[at] ^= 0x10;
         }
         Ok(bytes)
     }
@@ -206,6 +231,10 @@ impl OpenFile for FakeFile {
 
     fn read(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
         run_batches(work, |batch, latency| self.read_batch(batch, buffer, latency))
+    }
+
+    fn transfer_mixed(&mut self, work: Batches<'_>, buffer: &mut TransferBuffer) -> Result<u64> {
+        run_batches(work, |batch, latency| self.mixed_batch(batch, buffer, latency))
     }
 
     fn sync(&mut self) -> Result<()> {
