@@ -38,6 +38,7 @@ fn an_interval_wider_than_a_factor_of_two_is_not_shown() {
         again.measurement.times.iter_mut().for_each(|t| t.max_seconds *= factor);
     }
     let text = assert_fits(&result, "width") + &full_text(&result, DetailLevel::Full);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("are wider than a factor of 2 (widest: ") && text.contains(" wide "), "{text}");
 }
 
