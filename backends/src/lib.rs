@@ -55,6 +55,7 @@
 
 mod abort_message;
 mod availability;
+mod batch;
 mod by_offsets;
 pub mod cache_lines;
 pub mod crash;
@@ -99,6 +100,7 @@ pub mod uring;
 mod walk;
 
 pub use availability::{check_availability, Availability, UnavailableDriver};
+pub use batch::{Batch, Direction};
 pub use directory::{DirectoryHandle, FilePath};
 pub use error::{BackendError, Result};
 pub use interface::{
@@ -112,9 +114,7 @@ pub use options::{
     DEFAULT_DOMAIN_BYTES,
 };
 pub use order::{AccessOrder, OrderKind, STRIDE_CALLS};
-pub use pattern::{
-    AccessKind, AccessPattern, Batch, CallAddressing, CallForm, CallStyle, Direction, ElementUnit, RankPartition,
-};
+pub use pattern::{AccessKind, AccessPattern, CallAddressing, CallForm, CallStyle, ElementUnit, RankPartition};
 pub use program::{ProgramRequest, ProgramStep, ProgramTables, ReplayProgram, StepOutcome};
 pub use registry::{driver, drivers, DriverRow};
 pub use transfer_buffer::TransferBuffer;

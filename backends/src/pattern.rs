@@ -1,6 +1,6 @@
 //! An access pattern of one rank as arithmetic: from call number to file offsets and memory positions.
 
-use crate::{AccessOrder, OrderKind, ReadWriteMix, TransferBuffer};
+use crate::{AccessOrder, Batch, Direction, OrderKind, ReadWriteMix, TransferBuffer};
 
 /// How the ranks of a file's communicator take part in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,16 +86,6 @@ pub enum RankPartition {
     Equal,
     /// Lengths differ, and some may be 0. The parts of other ranks are unknown; `rank_distance_bytes` is undefined.
     Unequal,
-}
-
-/// Write or read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Direction {
-    /// Memory to file.
-    #[default]
-    Write,
-    /// File to memory.
-    Read,
 }
 
 /// One rank's part of a pattern. Call `i` moves `chunks_per_call` chunks of `chunk_bytes`, contiguous in memory;
@@ -333,13 +323,4 @@ impl AccessPattern {
     pub fn is_aligned(&self, align_bytes: u64) -> bool {
         [self.base_bytes, self.chunk_bytes, self.stride_bytes, self.stream_bytes].iter().all(|v| v % align_bytes == 0)
     }
-}
-
-/// Calls `first_call .. first_call + calls` of the prepared pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Batch {
-    /// Number of the first call.
-    pub first_call: u64,
-    /// Number of calls.
-    pub calls: u64,
 }

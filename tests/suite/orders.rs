@@ -112,8 +112,14 @@ fn last_rewrite(trace: &str) -> Option<(u64, Vec<u64>)> {
 fn check_mix(result: &Value, ranks: u64, order: &str, read_percent: u64) {
     assert_eq!(items(&result["corruptions"]).len(), 0);
     let is_mixed = |o: &&Value| !o["mix"].is_null();
-    let backends = items(&result["config"]["backends"]).len();
-    assert_eq!(items(&result["ordered"]).iter().filter(is_mixed).count(), backends * 22);
+    let is_first = |p: &&Value| {
+        p["access"] == "write"
+            && p["time_units"] != 0
+            && ["0", "2", "3"].contains(&p["pattern_type"].to_string().as_str())
+    };
+    let measured = items(&result["patterns"]).iter().filter(is_first).count();
+    assert!(measured > 0);
+    assert_eq!(items(&result["ordered"]).iter().filter(is_mixed).count(), measured);
     for record in items(&result["ordered"]).iter().filter(is_mixed) {
         let (p, mix) = (&record["measurement"], &record["mix"]);
         let what = format!("{} {} pattern {}", record["order"], p["backend"], p["pattern"]);
@@ -144,9 +150,11 @@ fn every_backend_mixes_reads_and_writes() {
     Launch::new(3).args(RUN).args(options).into(&scratch).run().expect(0);
     check_mix(&document(&scratch), 3, "random", 70);
     let scratch = Scratch::new();
-    let options = ["--backend", "uring,posix", "--direct", "auto", "--order", "reverse", "--buffers", "reused"];
-    let run = Launch::new(2).args(RUN).args(options).args(["--mix=25:75", "--full"]).into(&scratch).run();
-    run.expect(0).says(&["reverse 25:75", "Rows with a ratio"]);
+    let options = ["--backend", "uring", "--direct", "auto", "--order", "reverse", "--buffers", "reused"];
+    let small = ["-T", "1s", "--types", "2", "--memory-per-process", "16M", "--space=100M", "--verify", "full"];
+    let run = Launch::new(2).args(small).args(options).args(["--mix=25:75", "--full"]).into(&scratch).run();
+    run.expect(0);
+    assert!(run.stdout.contains("reverse 25:75") && run.stdout.contains("Rows with a ratio"), "{run}");
     check_mix(&document(&scratch), 2, "reverse", 25);
 }
 

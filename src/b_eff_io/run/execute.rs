@@ -244,7 +244,7 @@ fn run_all_orders(
     parts: &[(&PartitionSpace, Option<PartitionContext<'_>>)],
 ) -> Result<f64, MpiError> {
     let before_seconds = run.elapsed_seconds();
-    let is_measured = !run.config.orders.is_empty();
+    let is_measured = !run.config.call_orders().is_empty();
     for (part, inside) in parts.iter().filter(|_| is_measured) {
         if let (Some(inside), None) = (inside, run.stop) {
             run_orders(run, inside.first_write(part))?;
