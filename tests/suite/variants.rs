@@ -70,9 +70,21 @@ fn variants_of_other_backends_have_their_own_options_and_files() {
     assert!(two_phase("posix+two") > 0 && two_phase("posix") == 0, "through the page cache posix shares no sector");
 }
 
-/// In ROMIO of MPICH 4.0, writes through the shared pointer without collective buffering are often misplaced, and correct elsewhere.
+/// In ROMIO of MPICH 4.0, writes through the shared pointer without collective buffering are misplaced, depending on which rank is first.
 #[test]
 fn a_variant_with_wrong_data_is_disqualified_by_name() {
+    let (mut found, mut has_bug) = (false, true);
+    // Whether the ranks meet in the wrong order is chance.
+    for _ in 0..5 {
+        if !found && has_bug {
+            (found, has_bug) = run_without_collective_buffering();
+        }
+    }
+    assert!(found || !has_bug, "the defect that this test knows is not found in five runs");
+}
+
+/// True if the variant had wrong data, and if the library has the defect.
+fn run_without_collective_buffering() -> (bool, bool) {
     let scratch = Scratch::new();
     let options =
         ["--types", "0,1", "--space", "400M", "--verify", "full", "--variant", "plain:romio_cb_write=disable"];
@@ -85,4 +97,6 @@ fn a_variant_with_wrong_data_is_disqualified_by_name() {
     let own = items(&result["derived"]["validity"]).iter().flat_map(|v| items(&v["criteria"]));
     let mut data = own.filter(|c| c["text"].as_str().unwrap().contains("data words"));
     assert!(data.all(|c| c["met"] == true), "the backend's own data was correct");
+    let has_bug = result["manifest"]["mpi_library"].as_str().unwrap().contains("MPICH Version: 4.0");
+    (is_wrong, has_bug)
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{PatternRecord, TypeRecord};
 use crate::b_eff_io::config::{CallOrder, ChunkOrder, ReadShare};
+use crate::frame::records::AccessMethod;
 
 /// A rewrite or read of a pattern's data in another order, or both mixed. No value derives from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +25,15 @@ impl OrderedRecord {
     #[must_use]
     pub fn call_order(&self) -> CallOrder {
         CallOrder { order: self.order, mix: self.mix.map(|mix| ReadShare { read_percent: mix.read_percent }) }
+    }
+
+    /// The reads of a mix as a record of their own, for the question where their bytes came from; None without a mix. Bytes that the kernel
+    /// fetched to complete blocks for the writes count for them, too, so that the bytes from storage are an upper bound.
+    #[must_use]
+    pub fn mixed_reads(&self) -> Option<PatternRecord> {
+        let p = &self.measurement;
+        let moved_bytes = self.mix?.read_calls.saturating_mul(p.call_bytes).saturating_mul(p.ranks);
+        Some(PatternRecord { access: AccessMethod::Read, moved_bytes, ..p.clone() })
     }
 }
 

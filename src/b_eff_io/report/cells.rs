@@ -88,7 +88,9 @@ pub fn pattern_marks(result: &RunResult, record: &PatternRecord) -> Vec<QualityM
 /// The marks of one record beside it.
 #[must_use]
 pub fn ordered_marks(result: &RunResult, record: &OrderedRecord) -> Vec<QualityMark> {
-    marks(result, &record.measurement, Some(record.call_order()))
+    let mut marks = marks(result, &record.measurement, Some(record.call_order()));
+    marks.extend(record.mixed_reads().and_then(|reads| source_mark(result, &[&reads])));
+    marks
 }
 
 fn marks(result: &RunResult, record: &PatternRecord, order: Option<CallOrder>) -> Vec<QualityMark> {
@@ -198,6 +200,8 @@ fn source_mark(result: &RunResult, records: &[&PatternRecord]) -> Option<Quality
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff_io::config::ChunkOrder;
+    use crate::b_eff_io::records::{MixRecord, ReadExpectation};
     use crate::b_eff_io::report::fixtures;
     use crate::frame::records::{AccessMethod, Evidence};
 
@@ -223,6 +227,37 @@ mod tests {
         record.access = AccessMethod::Write;
         record.backend = "posix".to_owned();
         assert!(pattern_marks(&result, &record).is_empty());
+    }
+
+    /// Also if the bytes of the writes hide it.
+    #[test]
+    fn cached_reads_of_a_mix_are_marked() {
+        let result = fixtures::complete();
+        let marks = |storage_read_bytes, mix| {
+            let measurement = PatternRecord {
+                calls: 100,
+                moved_bytes: 2 * 100 * fixtures::pattern("posix", 2, AccessMethod::Rewrite, 5).call_bytes,
+                storage_read_bytes,
+                evidence: Evidence::default(),
+                ..fixtures::pattern("posix", 2, AccessMethod::Rewrite, 5)
+            };
+            let bytes = measurement.call_bytes;
+            (ordered_marks(&result, &OrderedRecord { order: ChunkOrder::Random, mix, measurement }), bytes)
+        };
+        let mix = MixRecord {
+            read_percent: 70,
+            read_calls: 70,
+            reads_expect: ReadExpectation::GenerationBefore,
+            written_generation: 3,
+        };
+        let has = |(found, _): (Vec<QualityMark>, u64), mark| found.contains(&mark);
+        let (_, bytes) = marks(None, None);
+        assert!(has(marks(Some(0), Some(mix)), QualityMark::Cache));
+        assert!(has(marks(Some(2 * 60 * bytes), Some(mix)), QualityMark::Cache));
+        assert!(has(marks(None, Some(mix)), QualityMark::CacheUnknown));
+        let from_storage = marks(Some(2 * 70 * bytes), Some(mix));
+        assert!(!has(from_storage.clone(), QualityMark::Cache) && !has(from_storage, QualityMark::CacheUnknown));
+        assert!(!has(marks(Some(0), None), QualityMark::Cache), "rewrites have no source");
     }
 
     #[test]
