@@ -16,6 +16,7 @@ pub mod records;
 pub mod report;
 pub mod run;
 pub mod system;
+pub mod trials;
 pub mod values;
 pub mod variants;
 

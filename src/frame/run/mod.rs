@@ -26,6 +26,7 @@ pub mod run_dir;
 pub mod storage_sheet;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod trials;
 pub mod verify_reader;
 
 use std::sync::atomic::AtomicU64;
