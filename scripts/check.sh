@@ -20,7 +20,7 @@ base=$(git merge-base HEAD "${BASE:-main}" 2>/dev/null || git rev-parse HEAD)
 changed=$(git diff --name-only "$base" && git ls-files --others --exclude-standard)
 crates=()
 if grep -qE '^(ffi/|Cargo\.|clippy\.toml)' <<<"$changed"; then
-    crates=(-p beff-trace -p beff-statistics -p beff-report -p beff-host -p beff-ffi -p beff-profiler -p beff-backends -p beff-raw)
+    crates=(-p beff-trace -p beff-statistics -p beff-tuning -p beff-report -p beff-host -p beff-ffi -p beff-profiler -p beff-backends -p beff-raw)
 elif grep -q '^trace/' <<<"$changed"; then
     crates=(-p beff-trace -p beff-profiler -p beff-backends -p beff-raw)
 elif grep -q '^profiler/' <<<"$changed"; then
@@ -28,10 +28,10 @@ elif grep -q '^profiler/' <<<"$changed"; then
     if grep -qE '^(src|tests|backends)/' <<<"$changed"; then crates+=(-p beff-backends -p beff-raw); fi
 elif grep -q '^backends/' <<<"$changed"; then
     crates=(-p beff-backends -p beff-raw)
-elif grep -qE '^(src|statistics|report|host|tests|benches|docs)/|^build\.rs' <<<"$changed"; then
+elif grep -qE '^(src|statistics|tuning|report|host|tests|benches|docs)/|^build\.rs' <<<"$changed"; then
     crates=(-p beff-raw) # the schemas in docs/ are compared with the types by unit tests
 fi
-for crate in statistics report host; do
+for crate in statistics tuning report host; do
     if grep -q "^$crate/" <<<"$changed" && [[ " ${crates[*]} " != *" beff-$crate "* ]]; then crates+=(-p "beff-$crate"); fi
 done
 

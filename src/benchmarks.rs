@@ -1,14 +1,35 @@
 //! The table of benchmarks. A new benchmark is a module and a line here.
 
-use crate::frame::benchmark::{BenchmarkModule, ReportFormat};
+use beff_ffi::Comm;
+
+use crate::frame::benchmark::{BenchmarkModule, Command, ReportFormat};
+use crate::frame::command::start::CommandError;
 use crate::frame::report::journal::{self, JournalError};
 use crate::frame::report::json::{self, JsonError};
 use crate::frame::report::LoadedReport;
-use crate::{b_eff, b_eff_io, imb_io, replay};
+use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::trials::TrialRunner;
+use crate::frame::system::survey::Survey;
+use crate::frame::trials::TrialConfig;
+use crate::{b_eff, b_eff_io, imb_io, replay, tune};
 
 /// All benchmarks. The first is the default of the program, and of files that name no benchmark.
-pub const BENCHMARKS: [&BenchmarkModule; 4] =
-    [&b_eff_io::BENCHMARK, &b_eff::BENCHMARK, &imb_io::BENCHMARK, &replay::BENCHMARK];
+pub const BENCHMARKS: [&BenchmarkModule; 5] =
+    [&b_eff_io::BENCHMARK, &b_eff::BENCHMARK, &imb_io::BENCHMARK, &replay::BENCHMARK, &TUNE];
+
+/// The search of settings, which measures by the modules of patterns and of recordings.
+const TUNE_COMMANDS: [Command; 1] = tune::commands(|options| tune::run(options, open_trials));
+const TUNE: BenchmarkModule = tune::benchmark(&TUNE_COMMANDS);
+
+fn open_trials<'a>(
+    world: &'a Comm,
+    interrupt: &'a Interrupt,
+    survey: &'a Survey,
+    config: &TrialConfig,
+) -> Result<Box<dyn TrialRunner + 'a>, CommandError> {
+    let _ = (world, interrupt, survey, config);
+    Err(CommandError::Collective(anyhow::anyhow!("not yet")))
+}
 
 /// Formats of single benchmarks.
 pub fn formats() -> impl Iterator<Item = &'static ReportFormat> {

@@ -69,6 +69,8 @@ fn every_benchmark_is_recognised() {
     both_are_recognised("imb_io", imb.clone(), &imb_io::report::fixtures::journal_lines(&imb));
     let replay = replay::report::fixtures::complete();
     both_are_recognised("replay", replay.clone(), &replay::report::fixtures::journal_lines(&replay));
+    let tune = tune::report::fixtures::recommended();
+    both_are_recognised("tune", tune.clone(), &tune::report::fixtures::journal_lines(&tune));
     assert!(load(b"backend,ranks\n").unwrap_err().to_string().contains("not a complete JSON document"));
 }
 
@@ -79,7 +81,7 @@ fn results_of_other_benchmarks_are_refused_by_name() {
         br#"{"program":"beff-raw","schema_version":1,"benchmark":"b_new"}"#,
     ] {
         let message = load(bytes).unwrap_err().to_string();
-        assert!(message.contains("b_new") && message.contains("b_eff_io, b_eff, imb_io and replay"), "{message}");
+        assert!(message.contains("b_new") && message.contains("b_eff_io, b_eff, imb_io, replay and tune"), "{message}");
     }
 }
 

@@ -34,3 +34,4 @@ pub mod commands;
 pub mod frame;
 pub mod imb_io;
 pub mod replay;
+pub mod tune;

@@ -207,7 +207,7 @@ fn help_is_complete() {
 /// Two screens of 80 by 24.
 #[test]
 fn the_short_help_is_short() {
-    for command in ["", "io", "comm", "imb", "replay"] {
+    for command in ["", "io", "comm", "imb", "replay", "tune"] {
         let mut line = short_command_line();
         let line = if command.is_empty() { &mut line } else { line.find_subcommand_mut(command).unwrap() };
         let text = line.clone().term_width(80).render_help().to_string();

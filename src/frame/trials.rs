@@ -28,11 +28,14 @@ pub enum TrialGoal {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialConfig {
     /// Profile of a recorded application; None: patterns.
-    #[serde(default)]
+    #[serde(default, with = "crate::frame::paths::optional")]
+    #[schemars(with = "Option<String>")]
     pub profile: Option<PathBuf>,
     /// Backend.
     pub backend: String,
     /// Directory on the storage.
+    #[serde(with = "crate::frame::paths")]
+    #[schemars(with = "String")]
     pub path: PathBuf,
     /// Name of the directory below it.
     pub run_dir: Option<String>,

@@ -82,7 +82,7 @@ fn nowhere(dir: &str, words: &[&str], allowed: impl Fn(&Path) -> bool) {
 }
 
 /// The benchmarks.
-const MODULES: [&str; 4] = ["b_eff_io", "b_eff", "imb_io", "replay"];
+const MODULES: [&str; 5] = ["b_eff_io", "b_eff", "imb_io", "replay", "tune"];
 
 /// Every folder below src/ is the frame, a room, or without a benchmark.
 #[test]

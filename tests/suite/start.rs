@@ -10,11 +10,12 @@ use crate::replay;
 use crate::support::{read_json, Launch, Run, Scratch, PROGRAM};
 
 /// A few seconds of each benchmark that measures.
-const COMMANDS: [(&str, &str); 4] = [
+const COMMANDS: [(&str, &str); 5] = [
     ("io", "io -T 1s --memory-per-process 64M --space 120M --backend posix --full"),
     ("comm", "comm --quick --time 2s --families ping-pong --memory-per-process 16M --full"),
     ("imb", "imb S_Write_Indv,P_Read_Expl --npmin 2 --iter 3,1,2 --msglog 12:12 --full"),
     ("replay", "replay --backend mpiio --detail request"),
+    ("tune", "tune --budget 5s --backend posix --types 2 --chunks 32K --memory-per-process 64M --full"),
 ];
 /// So long a launch takes at most; one that waits for a rank that has left never ends.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -51,7 +52,8 @@ fn any_name_will_do(command: (&str, &str)) {
     let result = read_json(&document);
     let escaped = |value: &serde_json::Value| value.as_str().is_some_and(|text| text.ends_with("-\0ff\0fe"));
     assert!(escaped(&result["config"]["out"]), "{}", result["config"]);
-    assert!(command.0 == "comm" || escaped(&result["config"]["path"]), "{}", result["config"]);
+    let config = if command.0 == "tune" { &result["config"]["trials"] } else { &result["config"] };
+    assert!(command.0 == "comm" || escaped(&config["path"]), "{config}");
     assert!(result.to_string().contains(r"-\\xff\\xfe'"), "the command line: {}", result["manifest"]);
     assert_eq!(fs::read_dir(scratch.path().join(odd("disk"))).unwrap().count(), 0, "{run}");
     let report = Command::new(PROGRAM).args(["report", "--full"]).arg(&document).output().unwrap();
@@ -80,6 +82,11 @@ fn names_that_are_no_text_imb() {
 #[test]
 fn names_that_are_no_text_replay() {
     any_name_will_do(COMMANDS[3]);
+}
+
+#[test]
+fn names_that_are_no_text_tune() {
+    any_name_will_do(COMMANDS[4]);
 }
 
 #[test]
