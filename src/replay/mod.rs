@@ -12,11 +12,14 @@
 //!     reduce over ranks; record; remove the files
 //! ```
 
+mod abort;
 pub mod cli;
 pub mod command;
 pub mod config;
 pub mod config_build;
+mod open_profile;
 pub mod plan;
+mod prepare;
 pub mod records;
 pub mod report;
 pub mod run;
