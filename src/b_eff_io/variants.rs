@@ -1,14 +1,12 @@
 //! Options of the variants of `io` and `plan`.
 
-use clap::ValueEnum;
-
 use super::cli::{RunArgs, TransferArgs};
 use super::config::{PreallocatePolicy, Variant};
 use crate::frame::backends::{self, nearest_name};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::frame::options;
-use crate::frame::variants::NamedVariant;
+use crate::frame::variants::{word, NamedVariant};
 
 /// Depths as of `--depth`.
 const DEPTHS: std::ops::RangeInclusive<u32> = 1..=4096;
@@ -50,17 +48,6 @@ fn unknown_key(named: &NamedVariant, key: &str) -> UsageError {
     let near = nearest_name(key, KEYS).map_or(String::new(), |near| format!("Did you mean {near}? "));
     let cause = format!("{key} is no option of a variant, and {} has no hints", named.backend);
     named.refused(&cause, format!("{near}Options are backend, {}; hints need backend=mpiio.", KEYS.join(", ")))
-}
-
-fn word<T: ValueEnum>(value: &str) -> Result<T, String> {
-    T::from_str(value, false).map_err(|_| {
-        let words: Vec<String> = T::value_variants()
-            .iter()
-            .filter_map(ValueEnum::to_possible_value)
-            .map(|word| word.get_name().to_owned())
-            .collect();
-        format!("must be one of {}", words.join(", "))
-    })
 }
 
 fn number(value: &str, is_allowed: impl Fn(u64) -> bool) -> Result<u64, String> {

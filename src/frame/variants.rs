@@ -1,5 +1,7 @@
 //! `--variant NAME:KEY=VALUE,...`: a backend with options of its own, measured in turn with the backends of the run.
 
+use clap::ValueEnum;
+
 use crate::frame::backends::{canonical_name, VARIANT_MARK};
 use crate::frame::checks::join;
 use crate::frame::error::UsageError;
@@ -138,6 +140,21 @@ pub(crate) fn resolve(given: &[VariantOption], backends: &[String]) -> Result<Ve
         all.push(variant);
     }
     Ok(all)
+}
+
+/// A named value of an option.
+///
+/// # Errors
+/// The names that are possible.
+pub(crate) fn word<T: ValueEnum>(value: &str) -> Result<T, String> {
+    T::from_str(value, false).map_err(|_| {
+        let words: Vec<String> = T::value_variants()
+            .iter()
+            .filter_map(ValueEnum::to_possible_value)
+            .map(|word| word.get_name().to_owned())
+            .collect();
+        format!("must be one of {}", words.join(", "))
+    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod effective_access;
 pub mod error_agreement;
 pub mod evidence;
 pub mod file_ranges;
+pub mod granted_hints;
 pub mod harness;
 pub mod huge_pages;
 pub mod interference;
