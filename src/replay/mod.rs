@@ -23,6 +23,10 @@ mod prepare;
 pub mod records;
 pub mod report;
 pub mod run;
+mod setting;
+pub mod trials;
+#[cfg(test)]
+mod trials_tests;
 pub mod values;
 
 use clap::Args;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use beff_trace::layout::TypeLayouts;
 use beff_trace::text::read_head;
-use beff_trace::ProfileHead;
+use beff_trace::{Function, ProfileHead};
 
 use super::config::ReplayConfig;
 use super::plan::call_change::CallChange;
@@ -93,6 +93,22 @@ impl OpenProfile {
     /// The file of the calls.
     pub(super) fn calls_path<'a>(&'a self, config: &'a ReplayConfig) -> &'a Path {
         self.derived.as_ref().map_or(&config.profile, DerivedCalls::path)
+    }
+
+    /// Hints of the first recorded opening of the lowest rank that has one; empty if none has.
+    pub(super) fn first_open_hints(&self, config: &ReplayConfig) -> Result<Vec<(String, String)>, UsageError> {
+        let source = CallSource { path: self.calls_path(config), change: None };
+        for rank in 0..self.head.processes.len() as u32 {
+            let (_, calls) = source.read_rank(rank).map_err(|what| self.error(config, &what))?;
+            for call in calls {
+                let call = call.map_err(|e| self.error(config, &e.to_string()))?;
+                if call.function == Function::Open {
+                    let info = call.info.and_then(|info| self.head.infos.get(info as usize));
+                    return Ok(info.cloned().unwrap_or_default());
+                }
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// An error in the calls, under the name of the profile.

@@ -35,7 +35,7 @@ use crate::frame::system::survey::{machine, Survey, LIBRARY_CHARS};
 
 /// Error before a command has a result. `?` alone never yields [`CommandError::Collective`], which requires agreement.
 #[derive(Debug)]
-pub(crate) enum CommandError {
+pub enum CommandError {
     /// Equal on every rank by agreement: all ranks leave together.
     Collective(anyhow::Error),
     /// Possibly on this rank alone: the others may wait for it in a call that it will never make.

@@ -36,6 +36,15 @@ pub fn of_new_file(
     sheet(found, given, fs_type)
 }
 
+/// Stripes of an existing file, as far as its file system reports them: names of the parameters and their values.
+#[must_use]
+pub fn stripes_of(path: &FilePath, fs_type: &str) -> Vec<(String, String)> {
+    let Ok(file) = path.open_to_read() else { return Vec::new() };
+    let is_of_file = |key: StorageKey| matches!(key, StorageKey::Stripe | StorageKey::Stripes);
+    let known = sheet(query(path, &file), &[], fs_type).into_iter().filter(|parameter| is_of_file(parameter.key));
+    known.filter_map(|parameter| Some((parameter.key.name().to_owned(), parameter.value?))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -133,7 +133,7 @@ fn storage_reads_text(result: &ReplayResult) -> String {
     };
     let now = result.config.backends.iter().filter(|b| *b != NULL_BACKEND).take(MAX_BACKENDS).filter_map(|backend| {
         let record = result.repetitions.iter().rfind(|p| &p.backend == backend && p.is_timed_complete())?;
-        Some(format!("{backend} {}", of(storage_reads::replayed(result, record))))
+        Some(format!("{backend} {}", of(storage_reads::replayed(&result.setup.storage.fs_type, record))))
     });
     let now: Vec<String> = now.collect();
     let now = if now.is_empty() { String::new() } else { format!("; now {}", now.join(", ")) };
@@ -161,7 +161,8 @@ fn storage_traffic_lines(result: &ReplayResult) -> Vec<String> {
                 format!("; {} of the initial {} in the page cache before", format_size(bytes), format_size(all))
             }
         };
-        let moved = traffic(storage_reads::replayed(result, record), record.storage_written_bytes);
+        let moved =
+            traffic(storage_reads::replayed(&result.setup.storage.fs_type, record), record.storage_written_bytes);
         format!("{}: {moved}{resident}", repetition_name(&record.backend, record.repetition))
     };
     let last = |backend: &String| {

@@ -9,6 +9,7 @@ pub mod kinds;
 mod level;
 pub mod standout;
 pub mod storage_reads;
+pub mod trial;
 mod verdict;
 mod warning;
 mod what_if;

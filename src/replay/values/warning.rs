@@ -144,8 +144,9 @@ fn cache_differs(result: &ReplayResult, backend: &str, own: &[&ProfileRepetition
     let share = |storage: u64, read: u64| (read > 0).then(|| (storage as f64 / read as f64).min(1.0));
     let recorded_share = share(storage_reads::recorded(result).ok()?, profile.read_bytes)?;
     let complete = || own.iter().filter(|p| p.is_timed_complete());
-    let fetched =
-        complete().try_fold(0, |sum: u64, p| Some(sum.saturating_add(storage_reads::replayed(result, p).ok()?)))?;
+    let fetched = complete().try_fold(0, |sum: u64, p| {
+        Some(sum.saturating_add(storage_reads::replayed(&result.setup.storage.fs_type, p).ok()?))
+    })?;
     let replayed_share = share(fetched, profile.read_bytes.saturating_mul(complete().count() as u64))?;
     let [then, now] = [recorded_share, replayed_share].map(percent);
     let warning = kinds::CACHE_DIFFERS.warning().for_backend(backend).with_figure("recorded_share", recorded_share);
