@@ -27,8 +27,10 @@ fn open_trials<'a>(
     survey: &'a Survey,
     config: &TrialConfig,
 ) -> Result<Box<dyn TrialRunner + 'a>, CommandError> {
-    let _ = (world, interrupt, survey, config);
-    Err(CommandError::Collective(anyhow::anyhow!("not yet")))
+    match &config.profile {
+        Some(_) => replay::trials::open_trials(world, interrupt, survey, config),
+        None => Err(CommandError::Collective(anyhow::anyhow!("not yet"))),
+    }
 }
 
 /// Formats of single benchmarks.
