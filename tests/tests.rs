@@ -155,6 +155,8 @@ mod support;
 mod time_left;
 #[path = "suite/time_limit.rs"]
 mod time_limit;
+#[path = "suite/tune.rs"]
+mod tune;
 #[path = "suite/two_phase.rs"]
 mod two_phase;
 #[path = "suite/unable.rs"]

@@ -20,6 +20,8 @@ const SINGLE_ROUNDS: u32 = 3;
 const MAX_ROUNDS: u32 = 8;
 /// Trials of the shortest search: three pilots, the noise, one candidate, the confirmation.
 const MIN_TRIALS: u32 = 3 + 2 * MIN_NOISE_PAIRS + 3 + 2 * MIN_PAIRS;
+/// Work of the first trial as a share of its time, at least.
+const FIRST_TRIAL_SHARE: f64 = 0.3;
 /// A key whose loss is below this many standard errors is dropped from the best setting.
 const LEAST_LOSS: f64 = 3.0;
 /// Share of the budget for the other work.
@@ -198,6 +200,13 @@ impl Search {
         Some(smallest_provable(self.noise().deviation()?, (pairs as u32).max(MIN_PAIRS) / 2 * 2))
     }
 
+    /// The shortest budget of a search, by the trials so far; None without trials.
+    #[must_use]
+    pub fn shortest_budget_seconds(&self) -> Option<f64> {
+        let wall_seconds = Pace::of(&self.trials)?.wall_seconds(MIN_WORK_SECONDS);
+        Some(f64::from(MIN_TRIALS) * wall_seconds / (1.0 - self.others_share()))
+    }
+
     /// Ratios of all candidates, the fastest first.
     #[must_use]
     pub fn ratios(&self, phase: Phase) -> Vec<(Setting, EffectRatio)> {
@@ -267,7 +276,9 @@ impl Search {
 
     /// The next pilot, as long as the budget can suffice; then the noise.
     fn next_pilot(&mut self, pace: Pace) -> Stage {
-        let needed_seconds = f64::from(MIN_TRIALS) * pace.wall_seconds(MIN_WORK_SECONDS);
+        // The first trial may contain as much preparation as work.
+        let share = if self.trials.len() == 1 { FIRST_TRIAL_SHARE } else { 1.0 };
+        let needed_seconds = share * f64::from(MIN_TRIALS) * pace.wall_seconds(MIN_WORK_SECONDS);
         if needed_seconds > (1.0 - self.others_share()) * self.plan.budget_seconds {
             return Stage::Ended(SearchEnd::TooShort);
         }

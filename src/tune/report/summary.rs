@@ -35,7 +35,10 @@ pub(super) fn outcome_line(derived: &TuneDerived) -> String {
             }
             None => "no setting is recommended; there is none to try".to_owned(),
         },
-        (Conclusion::TooShort, _) => "no setting is recommended; the budget is too short".to_owned(),
+        (Conclusion::TooShort, _) => {
+            let needed = derived.shortest_budget_seconds.map(|seconds| format_seconds((1.5 * seconds).ceil()));
+            format!("no setting is recommended; --budget must be {} or more", needed.unwrap_or_else(|| "longer".into()))
+        }
         (Conclusion::DefaultFailed, _) => "the default itself was not measured".to_owned(),
         _ => "the search is incomplete".to_owned(),
     }

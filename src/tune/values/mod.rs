@@ -72,6 +72,8 @@ pub struct TuneDerived {
     pub noise: Option<EffectRatio>,
     /// The smallest ratio to the default that the budget can prove.
     pub smallest_provable_ratio: Option<f64>,
+    /// The shortest budget of a search with such trials, in seconds; None without trials.
+    pub shortest_budget_seconds: Option<f64>,
     /// Single values, the fastest first.
     pub singles: Vec<SettingEffect>,
     /// Combinations, and single values measured with them, the fastest first.
@@ -116,6 +118,7 @@ pub fn derive(result: &TuneResult) -> TuneDerived {
         confirmed: search.confirmed_ratio(),
         noise: (noise.count > 0).then(|| noise.ratio(beff_tuning::effects::CONFIRMATION_ERROR)),
         smallest_provable_ratio: search.smallest_provable_ratio(),
+        shortest_budget_seconds: search.shortest_budget_seconds(),
         singles: effects(Phase::Single),
         combinations: effects(Phase::Combination),
         keys: keys(false),

@@ -1,0 +1,115 @@
+//! Searches with a real library: every trial has files of its own, nothing is left, the setting reaches other programs.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::replay;
+use crate::support::{document, items, journal, launcher, number, read_json, signal, Launch, Scratch};
+
+fn real(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+const QUICK: [&str; 7] = ["tune", "--budget", "8s", "--memory-per-process", "64M", "--space", "200M"];
+
+fn search(scratch: &Scratch, ranks: u64, options: &[&str]) -> Value {
+    let run = Launch::new(ranks).args(QUICK).args(options).into(scratch).run();
+    run.expect(0).says(&["tune: "]);
+    let result = document(scratch);
+    assert_eq!(result["benchmark"], "tune");
+    let trials = items(&result["trials"]);
+    assert!(!trials.is_empty(), "{run}");
+    for trial in trials.iter().filter(|trial| trial["outcome"]["refusal"].is_null()) {
+        assert!(real(&trial["outcome"]["bytes_per_second"]) > 0.0, "{trial}");
+        assert!(number(&trial["outcome"]["words_checked"]) > 0, "{trial}");
+        assert_eq!(number(&trial["outcome"]["words_wrong"]), 0, "{trial}");
+    }
+    for form in ["hints", "romio", "mca", "txt"] {
+        let text = fs::read_to_string(scratch.join(&format!("out.{form}"))).unwrap();
+        assert!(text.starts_with("# beff-raw tune, "), "{text}");
+    }
+    result
+}
+
+/// The same calls in all trials of a part of the search.
+fn assert_equal_work(result: &Value) {
+    let bytes =
+        |trial: &Value| items(&trial["outcome"]["parts"]).iter().map(|part| number(&part["bytes"])).sum::<u64>();
+    let noise: Vec<u64> =
+        items(&result["trials"]).iter().filter(|t| t["planned"]["phase"] == "noise").map(bytes).collect();
+    assert!(noise.windows(2).all(|two| two[0] == two[1]), "{noise:?}");
+}
+
+#[test]
+fn hints_of_collective_writes() {
+    let scratch = Scratch::new();
+    let result = search(&scratch, 2, &["--types", "0", "--chunks", "32K,32K+8"]);
+    assert_equal_work(&result);
+    let keys: Vec<&str> = items(&result["setup"]["factors"]).iter().filter_map(|f| f["key"].as_str()).collect();
+    assert!(keys.contains(&"cb_buffer_size") && !keys.contains(&"romio_ds_read"), "{keys:?}");
+}
+
+#[test]
+fn segments_alone_and_reads_of_private_files() {
+    let scratch = Scratch::new();
+    let result = search(&scratch, 3, &["--types", "4", "--chunks", "1K", "--access", "rewrite"]);
+    assert_equal_work(&result);
+    let scratch = Scratch::new();
+    let result = search(&scratch, 1, &["--backend", "uring", "--types", "2", "--chunks", "1M", "--access", "read"]);
+    assert!(items(&result["setup"]["factors"]).iter().any(|f| f["key"] == "depth"), "{}", result["setup"]);
+}
+
+#[test]
+fn a_recorded_program() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("app.csv"), replay::program()).unwrap();
+    let profile = scratch.join("app.csv");
+    let result = search(&scratch, 2, &[profile.to_str().unwrap()]);
+    assert!(result["setup"]["work"].as_str().unwrap().contains("app.csv"), "{}", result["setup"]);
+}
+
+#[test]
+fn a_key_without_meaning_is_not_tried_and_wrong_values_are_refused() {
+    let scratch = Scratch::new();
+    fs::write(scratch.join("space"), "nonsense_hint 1\ncb_buffer_size 4194304\n").unwrap();
+    let space = scratch.join("space");
+    let result = search(&scratch, 2, &["--chunks", "32K", "--space-file", space.to_str().unwrap()]);
+    // Open MPI grants whatever is asked.
+    let tried = items(&result["setup"]["factors"]).len();
+    assert_eq!(tried, if launcher().mpi == "openmpi" { 2 } else { 1 }, "{}", result["setup"]);
+    for (options, cause) in [
+        (&["--budget", "1s"][..], "too short"),
+        (&["--backend", "null"], "null has no settings"),
+        (&["--space-file", "/nonexistent"], "--space-file /nonexistent"),
+        (&["/nonexistent.csv"], "nonexistent.csv"),
+        (&["--types", "2", "--chunks", "32K", "--goal", "3"], "pattern"),
+        (&["--continue", "/nonexistent.jsonl"], "--continue /nonexistent.jsonl"),
+    ] {
+        let scratch = Scratch::new();
+        let run = Launch::new(2).arg("tune").args(options).into(&scratch).run();
+        run.expect(2).says(&[cause]);
+        assert_eq!(scratch.list("disk"), [] as [&str; 0], "{options:?}: {run}");
+    }
+}
+
+#[test]
+fn a_killed_search_is_continued() {
+    let scratch = Scratch::new();
+    let search = ["tune", "--budget", "30s", "--memory-per-process", "64M", "--space", "200M", "--chunks", "32K"];
+    let mut running = Launch::new(2).args(search).into(&scratch).start();
+    let path = scratch.join("out.jsonl");
+    let trials = || fs::read_to_string(&path).unwrap_or_default().matches(r#""record":"trial""#).count();
+    running.until("there are trials", || trials() >= 5);
+    signal(running.ranks()[1], "KILL");
+    assert_ne!(running.wait().code(), 0);
+    let kept = trials();
+    let again = Launch::new(2).args(search).arg("--continue").arg(&path).arg("--path").arg(scratch.join("disk"));
+    again.arg("--out").arg(scratch.join("again")).run().expect(0);
+    let result = read_json(&scratch.join("again.json"));
+    let first = |result: &Value| items(&result["trials"])[..kept].to_vec();
+    let before: Vec<Value> = journal(&scratch, "trial");
+    assert_eq!(first(&result).len(), before.len());
+    assert!(first(&result).iter().zip(&before).all(|(now, then)| now["planned"] == then["planned"]));
+    assert!(real(&items(&result["trials"]).last().unwrap()["end_seconds"]) < 30.0 * 1.05);
+}
