@@ -29,7 +29,7 @@ fn open_trials<'a>(
 ) -> Result<Box<dyn TrialRunner + 'a>, CommandError> {
     match &config.profile {
         Some(_) => replay::trials::open_trials(world, interrupt, survey, config),
-        None => Err(CommandError::Collective(anyhow::anyhow!("not yet"))),
+        None => b_eff_io::trials::open_trials(world, interrupt, survey, config),
     }
 }
 

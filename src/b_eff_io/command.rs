@@ -155,7 +155,8 @@ fn build_plan_of(
     Ok(plan)
 }
 
-fn build_plan(
+/// The plan of a run on this machine.
+pub(super) fn build_plan(
     config: &Config,
     memory_per_rank_bytes: u64,
     survey: &Survey,

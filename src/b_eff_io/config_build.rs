@@ -48,6 +48,16 @@ impl IoArgs {
     /// # Errors
     /// The first invalid option or combination.
     pub fn config(&self, known: &[BackendCapabilities<'_>]) -> Result<Config, UsageError> {
+        let config = self.config_of_trials(known)?;
+        check_reference(&config.types)?;
+        Ok(config)
+    }
+
+    /// The same for trials, whose number of calls does not derive from other types.
+    ///
+    /// # Errors
+    /// The first invalid option or combination.
+    pub fn config_of_trials(&self, known: &[BackendCapabilities<'_>]) -> Result<Config, UsageError> {
         build(&self.measure, &self.transfer, &self.run, &EffectiveSettings::of(&self.set), known)
     }
 }
@@ -60,6 +70,7 @@ impl PlanArgs {
     pub fn config(&self, known: &[BackendCapabilities<'_>]) -> Result<Config, UsageError> {
         let config =
             build(&self.measure, &self.transfer, &default_options()?, &EffectiveSettings::of(&self.set), known)?;
+        check_reference(&config.types)?;
         check_ranks(&config, self.ranks)?;
         Ok(config)
     }
@@ -477,13 +488,19 @@ fn pattern_types(numbers: &[u8]) -> Result<Vec<PatternType>, UsageError> {
     if sorted != types {
         return Err(UsageError::new(format!("--types {given}: the types always run in ascending order"), instead()));
     }
-    if types.iter().all(|t| t.has_segments()) {
-        return Err(UsageError::new(
-            format!("--types {given}: types 3 and 4 derive the sizes of their segments from types 0, 1 and 2"),
-            format!("Add one of them, e.g. --types 2,{given}."),
-        ));
-    }
     Ok(types)
+}
+
+/// Rejects types 3 and 4 alone.
+fn check_reference(types: &[PatternType]) -> Result<(), UsageError> {
+    if !types.iter().all(|t| t.has_segments()) {
+        return Ok(());
+    }
+    let given = list_types(types);
+    Err(UsageError::new(
+        format!("--types {given}: types 3 and 4 derive the sizes of their segments from types 0, 1 and 2"),
+        format!("Add one of them, e.g. --types 2,{given}."),
+    ))
 }
 
 /// In the syntax of `--types`.

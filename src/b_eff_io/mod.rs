@@ -32,6 +32,7 @@ pub mod records;
 pub mod report;
 pub mod run;
 pub mod settings;
+pub mod trials;
 pub mod values;
 mod variants;
 

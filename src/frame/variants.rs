@@ -14,6 +14,13 @@ const MAX_NAME_CHARS: usize = 12;
 /// The key that selects the backend of a variant.
 const BACKEND: &str = "backend";
 
+impl VariantOption {
+    /// A variant that was not given on the command line.
+    pub(crate) fn new(name: &str, options: &[(String, String)]) -> Self {
+        Self { name: name.to_owned(), options: options.to_vec() }
+    }
+}
+
 /// Help of the option; `options` are the keys, with their meaning.
 pub(crate) fn help(options: &str) -> String {
     format!(

@@ -21,6 +21,7 @@ pub mod strict_cost;
 #[cfg(test)]
 mod tiling;
 pub mod time_limit;
+pub mod trials;
 pub mod two_phase;
 
 pub use error::{Obstacle, PlanError};

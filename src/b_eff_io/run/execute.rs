@@ -63,7 +63,7 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
         calibrate(run, inside.comm)?;
         calibrate_queues(run, inside.comm)?;
         try_first_writes(run, inside.comm)?;
-        provide_driver_memory(run, inside);
+        provide_driver_memory(run, inside.comm, &inside.site);
     }
     agree_on_stop(run)?;
     if let Some(cut) = run.cut {
@@ -105,8 +105,8 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
 }
 
 /// Allocates memory that files need in addition to the transfer buffer, once no driver is replaced any more.
-fn provide_driver_memory(run: &RunState<'_>, inside: &PartitionContext<'_>) {
-    let (ranks, hosts) = (inside.comm.size(), inside.site.hosts());
+pub(super) fn provide_driver_memory(run: &RunState<'_>, comm: &Comm, site: &StorageSite) {
+    let (ranks, hosts) = (comm.size(), site.hosts());
     let needs = |backend: &&BackendState| {
         backend.is_run && run.stop.is_none() && two_phase::has_domains(run.config, &backend.name, ranks)
     };

@@ -43,6 +43,7 @@ mod strict_tests;
 pub mod submissions;
 pub mod sync_calibration;
 pub mod timed_loop;
+pub mod trials;
 pub mod type_run;
 pub mod variants;
 pub mod verify;

@@ -205,14 +205,15 @@ fn stop_after(run: &mut RunState<'_>, ended: &StopReason) {
     }
 }
 
-/// Records a repetition, without batches and rounds to keep the journal short. A repetition without calls is not recorded.
+/// Records a repetition, without batches and rounds to keep the journal short. A repetition without calls is not recorded;
+/// why a pattern could not be run is kept.
 fn record_repetition(run: &mut RunState<'_>, type_repetition: TypeRepetition, mut record: PatternRecord) {
     run.unreported.push(TransferVolume {
         who: record.backend.clone(),
         bytes: record.moved_bytes,
         seconds: record.seconds(),
     });
-    let ended = record.ended.clone();
+    let (pattern, ended) = (record.pattern, record.ended.clone());
     record.batches.clear();
     record.rounds.clear();
     if record.calls > 0 && !type_repetition.is_rebuild() {
@@ -221,6 +222,9 @@ fn record_repetition(run: &mut RunState<'_>, type_repetition: TypeRepetition, mu
             share: type_repetition.share,
             measurement: record,
         })));
+    }
+    if let StopReason::NotRun(reason) = &ended {
+        run.refusals.push((pattern, reason.clone()));
     }
     stop_after(run, &ended);
 }

@@ -113,6 +113,8 @@ pub struct RunState<'a> {
     pub first_measurements: Vec<FirstMeasurement>,
     /// Durations of the types in the first measurement.
     pub type_durations: Vec<TypeDuration>,
+    /// Patterns that a repetition could not run, with the reason.
+    pub refusals: Vec<(u8, String)>,
     buffer_content: Option<(Generation, u64)>,
 }
 
@@ -138,6 +140,23 @@ fn backend_state(config: &Config, run_dir: &RunDir, name: &str, not_run: &[Skipp
     })
 }
 
+/// Allocates the transfer buffer of a run; in shared memory if ranks may copy from each other's.
+///
+/// # Errors
+/// The error of the kernel, for the user.
+pub fn allocate_buffer(world: &Comm, config: &Config, plan: &RunPlan) -> Result<TransferBuffer, String> {
+    let new_buffer =
+        if shares_memory(config, world.size()) { TransferBuffer::new_shareable } else { TransferBuffer::new };
+    new_buffer(plan.period_bytes, plan.tail_bytes).map_err(|e| {
+        format!(
+            "rank {} cannot allocate {} bytes of transfer memory: {e}; {}",
+            world.rank(),
+            plan.period_bytes + plan.tail_bytes,
+            next_step(&e)
+        )
+    })
+}
+
 impl<'a> RunState<'a> {
     /// Allocates everything. Drivers of the backends `not_run` are not created; each of their patterns gets the reason.
     ///
@@ -152,20 +171,25 @@ impl<'a> RunState<'a> {
         not_run: &[SkippedBackend],
         observer: &'a mut dyn RunObserver<JournalLine>,
     ) -> Result<Self, String> {
-        let new_buffer =
-            if shares_memory(config, world.size()) { TransferBuffer::new_shareable } else { TransferBuffer::new };
-        let buffer = new_buffer(plan.period_bytes, plan.tail_bytes).map_err(|e| {
-            format!(
-                "rank {} cannot allocate {} bytes of transfer memory: {e}; {}",
-                world.rank(),
-                plan.period_bytes + plan.tail_bytes,
-                next_step(&e)
-            )
-        })?;
+        let buffer = allocate_buffer(world, config, plan)?;
+        Ok(Self::with_buffer(world, (config, plan), run_dir, interrupt, not_run, observer, buffer))
+    }
+
+    /// State with a transfer buffer of [`allocate_buffer`].
+    #[must_use]
+    pub fn with_buffer(
+        world: &'a Comm,
+        (config, plan): (&'a Config, &'a RunPlan),
+        run_dir: &'a RunDir,
+        interrupt: &'a Interrupt,
+        not_run: &[SkippedBackend],
+        observer: &'a mut dyn RunObserver<JournalLine>,
+        buffer: TransferBuffer,
+    ) -> Self {
         let state = |name: &String| backend_state(config, run_dir, name, not_run);
         let backends = config.backends.iter().filter_map(state).collect();
         let recorder = LoopRecorder::new(config.latency, observer.byte_counter());
-        Ok(Self {
+        Self {
             world,
             config,
             plan,
@@ -193,8 +217,9 @@ impl<'a> RunState<'a> {
             patterns_begin: (0.0, 0.0),
             first_measurements: Vec::new(),
             type_durations: Vec::new(),
+            refusals: Vec::new(),
             buffer_content: None,
-        })
+        }
     }
 
     /// Fills the transfer buffer with the data of a generation, with period `period_bytes`, unless it has them already, and sets the period

@@ -50,11 +50,27 @@ pub fn find_ineffective(
     Ok(ineffective(&config.variants, &all))
 }
 
-/// Opens a file as for a first write.
+/// The hints that a contestant requests for a first write, and what is granted.
 fn ask(world: &Comm, config: &Config, run_dir: &RunDir, contestant: &str) -> Result<GrantedHints, MpiError> {
-    let hints = for_open(&config.of(contestant).hints, world.size(), AccessMethod::Write, PatternType::Scatter);
+    let requested = for_open(&config.of(contestant).hints, world.size(), AccessMethod::Write, PatternType::Scatter);
+    let granted = ask_hints(world, config, run_dir, contestant, &requested)?;
+    Ok(GrantedHints { contestant: contestant.to_owned(), requested: sorted(requested), granted })
+}
+
+/// Opens a new file with `hints`: the hints that the library lists, in the order of their keys; None if the file cannot be opened or the
+/// backend lists none. Collective.
+///
+/// # Errors
+/// MPI errors.
+pub fn ask_hints(
+    world: &Comm,
+    config: &Config,
+    run_dir: &RunDir,
+    contestant: &str,
+    hints: &[(String, String)],
+) -> Result<Option<Hints>, MpiError> {
     let path = run_dir.file(&Path::new(contestant).join("hints.dat"));
-    let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: world, hints: &hints };
+    let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: world, hints };
     let driver = backends::row(contestant).map(|row| (row.create)(&driver_options(config, run_dir, contestant)));
     let mut granted = None;
     if !agree::any_rank(world, check_name(contestant, &path).is_err())? {
@@ -70,14 +86,14 @@ fn ask(world: &Comm, config: &Config, run_dir: &RunDir, contestant: &str) -> Res
             let _ = path.remove();
         }
     }
-    let sorted = |mut hints: Hints| {
-        hints.sort();
-        hints
-    };
     // The list of rank 0 counts. A list of texts can always be written and read.
     let packed = world.bcast_bytes(serde_json::to_vec(&granted.map(sorted)).unwrap_or_default(), 0)?;
-    let granted = serde_json::from_slice(&packed).unwrap_or_default();
-    Ok(GrantedHints { contestant: contestant.to_owned(), requested: sorted(hints), granted })
+    Ok(serde_json::from_slice(&packed).unwrap_or_default())
+}
+
+fn sorted(mut hints: Hints) -> Hints {
+    hints.sort();
+    hints
 }
 
 fn ineffective(variants: &[Variant], all: &[GrantedHints]) -> Vec<SkippedBackend> {
