@@ -171,14 +171,14 @@ pub(super) fn profile_error(what: String) -> UsageError {
     )
 }
 
-pub(super) fn check_ranks(ranks: u64, head: &ProfileHead, config: &ReplayConfig) -> Result<(), UsageError> {
+pub(super) fn check_ranks(ranks: u64, head: &ProfileHead) -> Result<(), UsageError> {
     let recorded = head.processes.len() as u64;
     if ranks >= recorded {
         return Ok(());
     }
     Err(UsageError::new(
         format!("{} recorded, but only {} started", count(recorded, "process"), count(ranks, "rank")),
-        format!("Start as many: mpirun -n {recorded} beff-raw replay {}", config.profile.display()),
+        format!("Start as many: mpirun -n {recorded}, and the same command."),
     ))
 }
 

@@ -177,7 +177,7 @@ pub(super) fn prepare_run(
 ) -> Result<RunPreparation, CommandError> {
     let mut profile = start::collective_step(world, "profile", || {
         let profile = OpenProfile::open(config)?;
-        check_ranks(world.size(), &profile.head, config)?;
+        check_ranks(world.size(), &profile.head)?;
         Ok(profile)
     })?;
     let derived = start::broadcast_from_root(world, "order", || derive_order(config))?;

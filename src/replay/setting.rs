@@ -18,7 +18,7 @@ pub(super) fn apply(base: &ReplayConfig, setting: &[(String, String)]) -> Result
     for (key, value) in setting {
         match key.as_str() {
             "direct" if !backends::supports(backend, |row| row.can_direct) => {
-                return Err(format!("direct={value}: {backend} cannot do direct I/O"));
+                return Err(format!("direct={value} has no effect: {backend} cannot do direct I/O"));
             }
             "direct" => {
                 config.direct = word::<DirectPolicy>(value).map_err(|cause| format!("direct={value}: {cause}"))?

@@ -1,6 +1,7 @@
 //! Trials of settings with a recorded application: each is one replay of all its calls on new files.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use beff_backends::driver;
 use beff_ffi::{Comm, MpiError};
@@ -171,7 +172,7 @@ struct ReplayTrials<'a> {
     recorded_hints: Setting,
     /// Calls that the backend cannot replay.
     omitted: u64,
-    /// Settings whose data has been compared, and the hints that they are granted.
+    /// Settings whose data was right when it was compared, and the hints that they are granted.
     known: BTreeMap<Setting, Setting>,
 }
 
@@ -216,7 +217,11 @@ impl TrialRecords {
         TrialOutcome {
             bytes_per_second: CallTotals::of(&timed, |_| true).bytes_per_second(),
             parts,
-            words_checked: self.repetitions.iter().map(|repetition| repetition.bytes_checked / WORD_BYTES).sum(),
+            words_checked: self
+                .repetitions
+                .iter()
+                .map(|repetition| repetition.bytes_checked.div_ceil(WORD_BYTES))
+                .sum(),
             words_wrong: self.repetitions.iter().map(|repetition| repetition.bytes_wrong.div_ceil(WORD_BYTES)).sum(),
             storage_share: fetched.filter(|_| read_bytes > 0).map(share),
             ..TrialOutcome::default()
@@ -280,7 +285,7 @@ impl ReplayTrials<'_> {
         if self.world.is_root() {
             let end = match ending.outcome {
                 RunOutcome::Complete | RunOutcome::Failed => {
-                    let first = self.run_dir.file(&std::path::Path::new(self.contestant()).join("file-0001"));
+                    let first = self.run_dir.file(&Path::new(self.contestant()).join("file-0001"));
                     let outcome = records.outcome(fs_type);
                     TrialEnd::Measured(TrialOutcome { layout: stripes_of(&first, fs_type), ..outcome })
                 }
@@ -338,7 +343,7 @@ impl TrialRunner for ReplayTrials<'_> {
         Ok(match self.replay(&config)? {
             TrialEnd::Stopped(outcome) => Err(outcome),
             TrialEnd::Measured(outcome) => {
-                if outcome.refusal.is_none() {
+                if outcome.refusal.is_none() && outcome.words_wrong == 0 {
                     self.known.insert(setting, granted.clone());
                 }
                 Ok(TrialOutcome { hints_granted: granted, ..outcome })

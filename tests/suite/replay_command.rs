@@ -21,7 +21,7 @@ fn refused(ranks: u64, profile: &str, words: &str, parts: &[&str]) {
 #[test]
 fn bad_profiles_are_refused_before_anything_is_made() {
     let good = program();
-    refused(1, &good, "", &["2 processes recorded, but only 1 rank started", "mpirun -n 2 beff-raw replay"]);
+    refused(1, &good, "", &["2 processes recorded, but only 1 rank started", "mpirun -n 2, and the same command"]);
     refused(2, &good[..good.len() - 30], "", &["app.csv:"]);
     refused(2, &good.replace("profile,1", "profile,2"), "", &["app.csv:1:", "newer release"]);
     refused(2, &good.replace("offset=10000,", "offset=99999999999999999999,"), "", &["app.csv:", "offset"]);
