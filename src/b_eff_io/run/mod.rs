@@ -6,6 +6,7 @@
 //! From outside to inside: [`execute`] (the outermost loops), [`type_run`] (open files), [`pattern_run`] (backends in turn), [`pattern_execution`] (one
 //! round), [`timed_loop`] (the timed loop), [`reduction`] (pending reductions). All of them work on [`state`], in the context of a [`context`];
 //! [`variants`], [`sync_calibration`], [`queue_calibration`] and [`first_writes`] run before the first measurements, [`repetitions`] after them.
+//! [`trials`] repeat a fixed number of calls with different settings.
 
 pub mod batching;
 pub mod context;

@@ -39,12 +39,12 @@ use crate::b_eff_io::run::kernel_counters::KernelCounters;
 use crate::b_eff_io::run::queue_calibration::calibrate_queues;
 use crate::b_eff_io::run::state::{allocate_buffer, RunState};
 use crate::b_eff_io::run::type_run::run_type;
-use crate::b_eff_io::run::variants::ask_hints;
 use crate::frame::records::{AccessMethod, RunOutcome, StorageRecord};
 use crate::frame::run::agree::{all_or_first_error, first_message};
 use crate::frame::run::availability::find_unavailable;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::evidence::StorageSite;
+use crate::frame::run::granted_hints::granted_hints;
 use crate::frame::run::interference::HostCpus;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
@@ -174,7 +174,8 @@ impl<'a> PatternTrials<'a> {
         let rules: Vec<HintRule> = config.hints.iter().cloned().chain(own).collect();
         let pattern_type = config.types.first().copied().unwrap_or(PatternType::Scatter);
         let requested = for_open(&rules, place.world.size(), AccessMethod::Write, pattern_type);
-        ask_hints(place.world, config, &place.run_dir, self.default.name(), &requested)
+        let driver = (place.row.create)(&driver_options(config, &place.run_dir, self.default.name()));
+        granted_hints(place.world, &place.run_dir, driver.as_ref(), self.default.name(), &requested)
     }
 
     /// Measures a contestant. Collective.

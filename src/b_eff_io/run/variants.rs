@@ -1,8 +1,5 @@
 //! Variants whose hints change nothing, because the library grants them what another contestant has.
 
-use std::path::Path;
-
-use beff_backends::{OpenMode, OpenRequest};
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::config::{Config, Variant};
@@ -11,9 +8,8 @@ use crate::b_eff_io::plan::hints::for_open;
 use crate::b_eff_io::run::drivers::driver_options;
 use crate::frame::backends;
 use crate::frame::records::AccessMethod;
-use crate::frame::run::agree;
 use crate::frame::run::availability::{skip_reason, SkippedBackend};
-use crate::frame::run::path_check::check_name;
+use crate::frame::run::granted_hints::granted_hints;
 use crate::frame::run::run_dir::RunDir;
 
 type Hints = Vec<(String, String)>;
@@ -52,48 +48,14 @@ pub fn find_ineffective(
 
 /// The hints that a contestant requests for a first write, and what is granted.
 fn ask(world: &Comm, config: &Config, run_dir: &RunDir, contestant: &str) -> Result<GrantedHints, MpiError> {
-    let requested = for_open(&config.of(contestant).hints, world.size(), AccessMethod::Write, PatternType::Scatter);
-    let granted = ask_hints(world, config, run_dir, contestant, &requested)?;
-    Ok(GrantedHints { contestant: contestant.to_owned(), requested: sorted(requested), granted })
-}
-
-/// Opens a new file with `hints`: the hints that the library lists, in the order of their keys; None if the file cannot be opened or the
-/// backend lists none. Collective.
-///
-/// # Errors
-/// MPI errors.
-pub fn ask_hints(
-    world: &Comm,
-    config: &Config,
-    run_dir: &RunDir,
-    contestant: &str,
-    hints: &[(String, String)],
-) -> Result<Option<Hints>, MpiError> {
-    let path = run_dir.file(&Path::new(contestant).join("hints.dat"));
-    let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: world, hints };
+    let mut requested = for_open(&config.of(contestant).hints, world.size(), AccessMethod::Write, PatternType::Scatter);
     let driver = backends::row(contestant).map(|row| (row.create)(&driver_options(config, run_dir, contestant)));
-    let mut granted = None;
-    if !agree::any_rank(world, check_name(contestant, &path).is_err())? {
-        let opened = driver.and_then(|driver| driver.open(&request).ok());
-        if agree::any_rank(world, opened.is_none())? {
-            // Close is collective.
-            std::mem::forget(opened);
-        } else if let Some(file) = opened {
-            granted = file.hints_in_use().ok();
-            let _ = file.close();
-        }
-        if world.is_root() {
-            let _ = path.remove();
-        }
-    }
-    // The list of rank 0 counts. A list of texts can always be written and read.
-    let packed = world.bcast_bytes(serde_json::to_vec(&granted.map(sorted)).unwrap_or_default(), 0)?;
-    Ok(serde_json::from_slice(&packed).unwrap_or_default())
-}
-
-fn sorted(mut hints: Hints) -> Hints {
-    hints.sort();
-    hints
+    let granted = match driver {
+        Some(driver) => granted_hints(world, run_dir, driver.as_ref(), contestant, &requested)?,
+        None => None,
+    };
+    requested.sort();
+    Ok(GrantedHints { contestant: contestant.to_owned(), requested, granted })
 }
 
 fn ineffective(variants: &[Variant], all: &[GrantedHints]) -> Vec<SkippedBackend> {

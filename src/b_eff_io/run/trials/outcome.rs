@@ -4,11 +4,11 @@ use crate::b_eff_io::plan::PatternSpec;
 use crate::b_eff_io::records::{JournalLine, PatternRecord};
 use crate::b_eff_io::run::state::RunState;
 use crate::b_eff_io::run::trials::work::{NamedPattern, TrialWork};
-use crate::frame::records::{AccessMethod, StorageKey, StorageRecord};
+use crate::frame::records::{AccessMethod, StorageRecord};
+use crate::frame::run::storage_sheet::stripes_of;
 use crate::frame::run::trials::{TrialOutcome, TrialPart, TrialScope};
 use crate::frame::run::{ProgressReport, RunObserver, TransferVolume};
 use crate::frame::system::backing_store::{backing_store, BackingStore};
-use crate::frame::system::storage_sheet::{query, sheet};
 use crate::frame::trials::TrialGoal;
 use crate::frame::values::read_source::ReadObservation;
 
@@ -172,9 +172,5 @@ pub(super) fn layout(run: &RunState<'_>, storage: &StorageRecord) -> Vec<(String
     let Some(file) = run.files.first().filter(|_| is_remote && run.world.is_root() && run.stop.is_none()) else {
         return Vec::new();
     };
-    let path = run.run_dir.file(&file.name(0));
-    let Ok(open) = path.open_to_read() else { return Vec::new() };
-    let found = sheet(query(&path, &open), &[], &storage.fs_type).into_iter();
-    let is_stripe = |key: StorageKey| matches!(key, StorageKey::Stripe | StorageKey::Stripes);
-    found.filter(|p| is_stripe(p.key)).filter_map(|p| Some((p.key.name().to_owned(), p.value?))).collect()
+    stripes_of(&run.run_dir.file(&file.name(0)), &storage.fs_type)
 }

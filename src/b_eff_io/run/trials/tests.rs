@@ -329,7 +329,6 @@ fn files_of_the_kernel_are_measured() {
             assert_eq!((&outcome.refusal, outcome.words_wrong, outcome.parts.len()), (&None, 0, 4), "{outcome:?}");
             assert!(outcome.parts.iter().all(|part| part.seconds > 0.0) && outcome.bytes_per_second > 0.0);
         }
-        assert_eq!(bytes(&outcomes[0]), bytes(&outcomes[1]));
         assert!(files_below(trials.run_dir().path()).is_empty());
     }
 }
