@@ -74,6 +74,7 @@ impl TrialRecord {
             planned: self.planned.clone(),
             begin_seconds: self.begin_seconds,
             end_seconds: self.end_seconds,
+            measured_seconds: outcome.parts.iter().map(|part| part.seconds).sum(),
             bytes_per_second: Some(outcome.bytes_per_second).filter(|rate| is_usable && *rate > 0.0),
         }
     }

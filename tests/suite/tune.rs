@@ -15,7 +15,8 @@ const QUICK: [&str; 7] = ["tune", "--budget", "8s", "--memory-per-process", "64M
 
 fn search(scratch: &Scratch, ranks: u64, options: &[&str]) -> Value {
     let run = Launch::new(ranks).args(QUICK).args(options).into(scratch).run();
-    run.expect(0).says(&["tune: "]);
+    run.expect(0);
+    assert!(run.stdout.contains("\ntune: "), "{run}");
     let result = document(scratch);
     assert_eq!(result["benchmark"], "tune");
     let trials = items(&result["trials"]);

@@ -5,9 +5,7 @@ use std::collections::VecDeque;
 use crate::candidates::{combinations, round_order, round_trials, singles, without_each};
 use crate::confirmation::{self, MIN_PAIRS};
 use crate::effects::{pair_differences, smallest_provable, EffectRatio, Effects, Sample};
-use crate::pace::{
-    pilot_work_seconds, Pace, COMBINATION_END, ELIMINATION_END, MIN_WORK_SECONDS, NOISE_END, SINGLE_END,
-};
+use crate::pace::{pilot_work_seconds, Pace, COMBINATION_END, ELIMINATION_END, NOISE_END, SINGLE_END};
 use crate::trial::{Factor, Phase, PlannedTrial, Setting, Trial};
 
 /// Pairs of the default against itself.
@@ -37,6 +35,9 @@ pub struct SearchPlan {
     /// The best setting is also measured with other work.
     pub has_others: bool,
 }
+
+/// Trials whose time two pairs of other work may take: they have pilots of their own.
+const OTHER_TRIALS: f64 = 8.0;
 
 /// Why the search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,7 +204,7 @@ impl Search {
     /// The shortest budget of a search, by the trials so far; None without trials.
     #[must_use]
     pub fn shortest_budget_seconds(&self) -> Option<f64> {
-        let wall_seconds = Pace::of(&self.trials)?.wall_seconds(MIN_WORK_SECONDS);
+        let wall_seconds = Pace::of(&self.trials)?.least_wall_seconds();
         Some(f64::from(MIN_TRIALS) * wall_seconds / (1.0 - self.others_share()))
     }
 
@@ -278,7 +279,7 @@ impl Search {
     fn next_pilot(&mut self, pace: Pace) -> Stage {
         // The first trial may contain as much preparation as work.
         let share = if self.trials.len() == 1 { FIRST_TRIAL_SHARE } else { 1.0 };
-        let needed_seconds = share * f64::from(MIN_TRIALS) * pace.wall_seconds(MIN_WORK_SECONDS);
+        let needed_seconds = share * f64::from(MIN_TRIALS) * pace.least_wall_seconds();
         if needed_seconds > (1.0 - self.others_share()) * self.plan.budget_seconds {
             return Stage::Ended(SearchEnd::TooShort);
         }
@@ -293,7 +294,7 @@ impl Search {
 
     fn begin_noise(&mut self, pace: Pace) -> Stage {
         let seconds = self.left_seconds(NOISE_END);
-        let shortest = pace.wall_seconds(MIN_WORK_SECONDS);
+        let shortest = pace.least_wall_seconds();
         let pairs = ((seconds / shortest / 2.0) as u32).clamp(MIN_NOISE_PAIRS, NOISE_PAIRS);
         self.noise_work_seconds = pace.work_seconds(seconds, 2 * pairs);
         let seconds = self.noise_work_seconds;
@@ -311,7 +312,7 @@ impl Search {
         }
         let seconds = self.left_seconds(SINGLE_END);
         let fits = |candidates: usize, rounds: u32| {
-            f64::from(round_trials(candidates) * rounds) * pace.wall_seconds(MIN_WORK_SECONDS) <= seconds
+            f64::from(round_trials(candidates) * rounds) * pace.least_wall_seconds() <= seconds
         };
         // Where trials are long, the noise has taken more than its share.
         let fits = |candidates, rounds| fits(candidates, rounds) || (candidates == 1 && rounds == 1);
@@ -361,7 +362,7 @@ impl Search {
         combined.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
         // The first step has half of the time: the others have half of the candidates each.
         let seconds = self.left_seconds(COMBINATION_END) / 2.0;
-        let wall_seconds = pace.wall_seconds(MIN_WORK_SECONDS);
+        let wall_seconds = pace.least_wall_seconds();
         while !combined.is_empty() && f64::from(round_trials(combined.len() + kept.len())) * wall_seconds > seconds {
             self.untried.extend(combined.pop());
         }
@@ -487,8 +488,9 @@ impl Search {
             return Stage::Ended(SearchEnd::NotConfirmed);
         }
         let left_seconds = self.plan.budget_seconds - self.elapsed_seconds();
-        if self.plan.has_others && 5.0 * pace.wall_seconds(MIN_WORK_SECONDS) <= left_seconds {
-            let seconds = pace.work_seconds(left_seconds, 5);
+        if self.plan.has_others && OTHER_TRIALS * pace.least_wall_seconds() <= left_seconds {
+            // How long other work takes is the estimate of the runner alone.
+            let seconds = pace.measurable_seconds(left_seconds, OTHER_TRIALS as u32);
             self.queue.extend((0..2).flat_map(|round| confirmation::pair(&best, round, seconds, Phase::Others)));
             return Stage::Others;
         }

@@ -42,8 +42,9 @@ impl SimulatedStorage {
             * (self.noise * normal).exp()
             * (1.0 + self.drift * begin_seconds / self.budget_seconds)
             * if is_first { self.first } else { 1.0 };
-        let end_seconds = begin_seconds + self.fixed_seconds + planned.seconds * 1e9 / rate;
-        Trial { planned, begin_seconds, end_seconds, bytes_per_second: Some(rate) }
+        let measured_seconds = planned.seconds * 1e9 / rate;
+        let end_seconds = begin_seconds + self.fixed_seconds + measured_seconds;
+        Trial { planned, begin_seconds, end_seconds, measured_seconds, bytes_per_second: Some(rate) }
     }
 
     /// A whole search.

@@ -73,6 +73,8 @@ pub struct Trial {
     pub begin_seconds: f64,
     /// End.
     pub end_seconds: f64,
+    /// Measured part of the time.
+    pub measured_seconds: f64,
     /// Figure of the goal, in bytes per second; None: the setting is refused or disqualified and will not be tried again.
     pub bytes_per_second: Option<f64>,
 }

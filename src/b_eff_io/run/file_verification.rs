@@ -26,8 +26,7 @@ use crate::frame::run::error_agreement::next_step_of;
 use crate::frame::system::memory::ProcessIo;
 use crate::frame::system::storage::free_bytes;
 
-/// Maximum time of a sample: this, or this share of its pattern's time if that is longer. On slow storage it is smaller.
-const MIN_SAMPLE_SECONDS: f64 = 0.5;
+/// Maximum time of a sample as a share of its pattern's time, if that is longer than for short patterns. On slow storage it is smaller.
 const SAMPLE_SHARE: f64 = 0.01;
 
 /// What this rank rereads of the file with index `file`.
@@ -164,7 +163,7 @@ pub fn verify_sample(
         _ => return Ok(None),
     };
     let begin = Instant::now();
-    let longest = Duration::from_secs_f64((SAMPLE_SHARE * seconds).max(MIN_SAMPLE_SECONDS));
+    let longest = Duration::from_secs_f64((SAMPLE_SHARE * seconds).max(run.sample_seconds));
     let found = run.data.check_sample(&verification_target(run, place, open.file), &written, longest);
     let (mut findings, error, hidden) = match found {
         Ok(findings) => (findings, None, None),

@@ -33,6 +33,9 @@ use crate::frame::run::{error_agreement, RunObserver, TransferVolume};
 use crate::frame::values::MPI_IO;
 use beff_stamp::{Generation, StampStream};
 
+/// Time for a sample of a short pattern, unless a run needs less.
+const SAMPLE_SECONDS: f64 = 0.5;
+
 /// A contestant of the run, which is a backend or a variant of one, and its state.
 pub struct BackendState {
     /// Its name.
@@ -95,6 +98,8 @@ pub struct RunState<'a> {
     pub stop: Option<RunOutcome>,
     /// Time of verification by rereading so far.
     pub full_verify_seconds: f64,
+    /// Longest time for a sample of a short pattern.
+    pub sample_seconds: f64,
     /// Scheduled time of the completed patterns.
     pub done_seconds: f64,
     /// Time limit of the run, or its scheduled time.
@@ -208,6 +213,7 @@ impl<'a> RunState<'a> {
             limit: None,
             stop: None,
             full_verify_seconds: 0.0,
+            sample_seconds: SAMPLE_SECONDS,
             done_seconds: 0.0,
             all_seconds: plan.planned_seconds(config),
             unreported: Vec::new(),

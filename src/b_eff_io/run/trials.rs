@@ -60,6 +60,9 @@ const MAX_PILOTS: u32 = 16;
 /// No time limit: the calls end by their number, or by the guard of a repetition.
 const UNLIMITED_SECONDS: f64 = 1e9;
 
+/// Longest time for a sample of a setting whose first trial was verified as usual.
+const REPEATED_SAMPLE_SECONDS: f64 = 0.03;
+
 /// A backend with one setting.
 #[derive(Clone, Debug)]
 pub struct TrialContestant {
@@ -311,6 +314,7 @@ impl<'a> PatternTrials<'a> {
             Ok(buffer) => buffer,
             Err(reason) => return Ok(Err(NoMeasurement::Refused(reason))),
         };
+        let is_known = memory.prepared.iter().any(|(of, _)| of == setting);
         let mut journal = TrialJournal::default();
         let TrialContestant { config, plan } = contestant;
         let mut run = RunState::with_buffer(
@@ -322,6 +326,9 @@ impl<'a> PatternTrials<'a> {
             &mut journal,
             buffer,
         );
+        if is_known {
+            run.sample_seconds = REPEATED_SAMPLE_SECONDS;
+        }
         let context = TypeContext {
             access: work.access,
             partition: &plan.partitions[0],

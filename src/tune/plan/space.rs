@@ -92,6 +92,7 @@ const NO_WRITES: &str = "the work does not write";
 const NO_READS: &str = "the work does not read";
 const NO_HOLES: &str = "each call accesses one contiguous range";
 const ONE_RANK: &str = "there is one rank";
+const NO_OPTION: &str = "a replay has no such option";
 const NO_STRIPES: &str = "the file system has no stripes that hints determine";
 
 /// Factors in the order in which they are tried, and the keys that are not, with the reason.
@@ -165,10 +166,12 @@ fn ompio(facts: &SpaceFacts<'_>) -> Vec<Candidate> {
 }
 
 fn uring(facts: &SpaceFacts<'_>) -> Vec<Candidate> {
+    let patterns = (!facts.types.is_empty(), NO_OPTION);
+    let new_files = (facts.access == AccessMethod::Write, "the files exist already");
     vec![
-        candidate("depth", [64, 8, 256], &[]),
+        candidate("depth", [64, 8, 256], &[patterns]),
         candidate("direct", ["off"], &[]),
-        candidate("preallocate", ["off", "native"], &[(facts.access == AccessMethod::Write, "files exist already")]),
+        candidate("preallocate", ["off", "native"], &[patterns, new_files]),
     ]
 }
 
@@ -177,7 +180,8 @@ fn posix() -> Vec<Candidate> {
 }
 
 fn two_phase(facts: &SpaceFacts<'_>) -> Vec<Candidate> {
-    let rules = [(facts.has_type(&[0, 1, 4]), NO_COLLECTIVE), (facts.ranks > 1, ONE_RANK)];
+    let patterns = (!facts.types.is_empty(), NO_OPTION);
+    let rules = [patterns, (facts.has_type(&[0, 1, 4]), NO_COLLECTIVE), (facts.ranks > 1, ONE_RANK)];
     vec![
         candidate("collective", ["two-phase", "independent"], &rules),
         candidate("aggregators", aggregators(facts).into_iter().filter(|n| *n < facts.ranks), &rules),

@@ -27,7 +27,7 @@ pub(super) fn outcome_line(derived: &TuneDerived) -> String {
     match (derived.conclusion, best) {
         (Conclusion::Recommended, Some(best)) => format!("{best} is {ratio} times as fast as the default"),
         (Conclusion::NotConfirmed, Some(best)) => {
-            format!("no setting is recommended; {best} is not proven to be faster")
+            format!("no setting is recommended, {best} is not proven")
         }
         (Conclusion::NoCandidate, _) => match derived.smallest_provable_ratio {
             Some(smallest) => {

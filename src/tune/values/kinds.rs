@@ -38,9 +38,8 @@ fn reads_from_cache(result: &TuneResult) -> Option<Warning> {
         return None;
     }
     let measured = || result.trials.iter().filter(|trial| trial.outcome.refusal.is_none());
-    let share = measured()
-        .map(|trial| trial.outcome.storage_share)
-        .fold(Some(1.0), |least: Option<f64>, share| Some(least?.min(share?)));
+    let mut shares = measured().map(|trial| trial.outcome.storage_share);
+    let share = shares.try_fold(1.0, |least: f64, share| Some(least.min(share?)));
     if measured().next().is_none() || share.is_some_and(|share| share >= MIN_STORAGE_SHARE) {
         return None;
     }
