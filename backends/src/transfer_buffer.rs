@@ -74,6 +74,14 @@ impl TransferBuffer {
         Ok(Self { huge_page_refusal: refusal, ..Self::from_mapping(map, start, mapped, Some(file), len, period_bytes) })
     }
 
+    /// Error of the kernel if it does not permit memory that other processes can map: a seccomp filter, or a kernel without it. A lack of memory
+    /// is none.
+    #[must_use]
+    pub fn sharing_refusal() -> Option<std::io::Error> {
+        let error = memory_file(c"beff-ring", 4096).err()?;
+        matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS)).then_some(error)
+    }
+
     fn from_mapping(
         map: MmapMut,
         start: usize,

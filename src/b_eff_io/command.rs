@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use beff_backends::TransferBuffer;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::IoArgs;
@@ -17,7 +18,7 @@ use super::run::cut_run::CutRun;
 use super::run::drivers::driver_options;
 use super::run::execute::execute;
 use super::run::run_limit::RunLimit;
-use super::run::state::RunState;
+use super::run::state::{find_unshareable, RunState};
 use super::run::variants::find_ineffective;
 use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::{measure_and_report, MeasuredFiles};
@@ -29,7 +30,9 @@ use crate::frame::command::{backend_capabilities, directory, start, time_limit};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::{StorageRecord, TimeLimitRecord};
 use crate::frame::report::{DetailLevel, Views};
+use crate::frame::run::availability::{self, SkippedBackend};
 use crate::frame::run::clock::Instant;
+use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::RunObserver;
 use crate::frame::system::memory::process_age_seconds;
 use crate::frame::system::storage::is_space_unknown;
@@ -95,11 +98,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     });
     let survey_seconds = lap_seconds(&mut begin);
     let work = |observer: &mut dyn RunObserver<JournalLine>| {
-        let options = |name: &str| driver_options(config, &run_dir, name);
-        let mut not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends, options)?;
-        let ineffective = find_ineffective(world, config, &run_dir, &not_run)?;
-        start::report_skipped(world, &ineffective);
-        not_run.extend(ineffective);
+        let not_run = skip_contestants(world, config, &run_dir)?;
         let mut run = start::collective_step(world, "memory", || {
             RunState::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
@@ -116,6 +115,24 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     measure_and_report(world, Some(files), collector, work, |result, derived, place| {
         result.sheet(derived, DetailLevel::of(args.full, args.details), place).into()
     })
+}
+
+/// The contestants that cannot work here, or would measure what another one does. Collective.
+///
+/// # Errors
+/// Everywhere: none is left, or the storage failed in a trial. MPI errors.
+fn skip_contestants(world: &Comm, config: &Config, run_dir: &RunDir) -> Result<Vec<SkippedBackend>, CommandError> {
+    let options = |name: &str| driver_options(config, run_dir, name);
+    let mut not_run = start::skip_unavailable_backends(world, run_dir, &config.backends, options)?;
+    let mut refused = find_unshareable(world, config, TransferBuffer::sharing_refusal)?;
+    refused.retain(|found| availability::skip_reason(&not_run, &found.backend).is_none());
+    start::report_skipped(world, &refused);
+    not_run.extend(refused);
+    availability::check_any_available(&config.backends, &not_run).map_err(|e| CommandError::Collective(e.into()))?;
+    let ineffective = find_ineffective(world, config, run_dir, &not_run)?;
+    start::report_skipped(world, &ineffective);
+    not_run.extend(ineffective);
+    Ok(not_run)
 }
 
 /// Seconds since `begin`, which is then now.

@@ -161,6 +161,13 @@ fn memory_that_is_refused_is_not_missing() {
     let run = without(&scratch, "memfd_create").args(SHORT).args(args).into(&scratch).run();
     assert!(run.code() != 0 && !run.stderr.contains("--memory-per-process"), "{run}");
     run.says(&["memfd_create", "--set exchange=messages"]);
+    // Backends that do not share memory are run.
+    let backends = ["--space", "200M", "--backend", "uring,posix", "--types", "0", "--full"];
+    let run = without(&scratch, "memfd_create").args(SHORT).args(backends).into(&scratch).run();
+    check_not_run(&run, &document(&scratch), "uring", "memfd_create: Operation not permitted");
+    for suffix in ["json", "jsonl", "csv"] {
+        let _ = fs::remove_file(scratch.join(&format!("out.{suffix}")));
+    }
     // The advice helps.
     let run = without(&scratch, "memfd_create")
         .args(SHORT)

@@ -10,6 +10,7 @@ use nix::libc;
 use crate::b_eff_io::config::{BufferPolicy, CallOrder, Config};
 use crate::b_eff_io::plan::memory::shares_memory;
 use crate::b_eff_io::plan::run::RunPlan;
+use crate::b_eff_io::plan::two_phase;
 use crate::b_eff_io::records::{CorruptionRecord, JournalLine, Verification};
 use crate::b_eff_io::run::batching::SyncModel;
 use crate::b_eff_io::run::cut_run::CutRun;
@@ -23,7 +24,7 @@ use crate::b_eff_io::run::run_limit::RunLimit;
 use crate::b_eff_io::run::verify::{Findings, StampedData};
 use crate::frame::backends;
 use crate::frame::records::{AccessMethod, ErrorRecord, RunOutcome};
-use crate::frame::run::agree::gather;
+use crate::frame::run::agree::{first_message, gather};
 use crate::frame::run::availability;
 use crate::frame::run::availability::SkippedBackend;
 use crate::frame::run::clock::Instant;
@@ -150,8 +151,11 @@ fn backend_state(config: &Config, run_dir: &RunDir, name: &str, not_run: &[Skipp
 /// # Errors
 /// The error of the kernel, for the user.
 pub fn allocate_buffer(world: &Comm, config: &Config, plan: &RunPlan) -> Result<TransferBuffer, String> {
-    let new_buffer =
-        if shares_memory(config, world.size()) { TransferBuffer::new_shareable } else { TransferBuffer::new };
+    map_buffer(world, plan, shares_memory(config, world.size()))
+}
+
+fn map_buffer(world: &Comm, plan: &RunPlan, is_shared: bool) -> Result<TransferBuffer, String> {
+    let new_buffer = if is_shared { TransferBuffer::new_shareable } else { TransferBuffer::new };
     new_buffer(plan.period_bytes, plan.tail_bytes).map_err(|e| {
         format!(
             "rank {} cannot allocate {} bytes of transfer memory: {e}; {}",
@@ -176,7 +180,10 @@ impl<'a> RunState<'a> {
         not_run: &[SkippedBackend],
         observer: &'a mut dyn RunObserver<JournalLine>,
     ) -> Result<Self, String> {
-        let buffer = allocate_buffer(world, config, plan)?;
+        let is_run = |name: &str| availability::skip_reason(not_run, name).is_none();
+        let is_shared = shares_memory(config, world.size())
+            && config.backends.iter().any(|name| is_run(name) && two_phase::is_possible(config, name));
+        let buffer = map_buffer(world, plan, is_shared)?;
         Ok(Self::with_buffer(world, (config, plan), run_dir, interrupt, not_run, observer, buffer))
     }
 
@@ -325,6 +332,32 @@ impl<'a> RunState<'a> {
         let verification = Verification { words_checked, words_wrong };
         Ok(Findings { verification, past_cache_bytes, samples_read: places_read, corruptions: Vec::new() })
     }
+}
+
+/// The contestants that copy from each other's memory, where a rank is not permitted to share its own: they are not run. Equal on all ranks.
+/// Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn find_unshareable(
+    world: &Comm,
+    config: &Config,
+    refusal: impl FnOnce() -> Option<io::Error>,
+) -> Result<Vec<SkippedBackend>, MpiError> {
+    if !shares_memory(config, world.size()) {
+        return Ok(Vec::new());
+    }
+    let Some((rank, reason)) = first_message(world, refusal().map(|e| e.to_string()))? else { return Ok(Vec::new()) };
+    let skipped = |backend: &String| {
+        SkippedBackend {
+        backend: backend.clone(),
+        reason: format!(
+            "cannot work here: memfd_create: {reason} (rank {rank}); its two-phase transfers share memory, which a seccomp filter of a \
+             container may refuse: permit it, or use --set exchange=messages"
+        ),
+    }
+    };
+    Ok(config.backends.iter().filter(|name| two_phase::is_possible(config, name)).map(skipped).collect())
 }
 
 /// Next step after this error of an allocation. Only shared memory can be refused (memfd_create(2)).

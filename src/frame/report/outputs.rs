@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use nix::libc;
+
 use super::journal::Journal;
 
 /// Why the output files could not be created or written.
@@ -38,7 +40,7 @@ pub enum OutputError {
         source: io::Error,
     },
     /// A file could not be written.
-    #[error("cannot write {}: {source}; {kept}", path.display())]
+    #[error("cannot write {}: {source}; {}{kept}", path.display(), space_advice(source))]
     Write {
         /// File, which is empty.
         path: PathBuf,
@@ -49,14 +51,22 @@ pub enum OutputError {
     },
 }
 
+/// What to do first if the file system is full.
+fn space_advice(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => "free space; ",
+        _ => "",
+    }
+}
+
 /// Location of the complete result if not all files could be written.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResultLocation {
     /// In the journal.
-    #[error("the journal ({}) has all records: free space and run beff-raw report on it", .0.display())]
+    #[error("the journal ({}) has all records: run beff-raw report on it", .0.display())]
     Journal(PathBuf),
     /// In the document.
-    #[error("the complete result is in {}: free space and run beff-raw report on it", .0.display())]
+    #[error("the complete result is in {}: run beff-raw report on it", .0.display())]
     Document(PathBuf),
     /// In a document in another directory, because the journal is incomplete too.
     #[error(
@@ -346,6 +356,18 @@ mod tests {
         std::fs::remove_file(document).unwrap();
         let words = error.to_string();
         assert!(words.contains("is incomplete too") && !words.contains("all records"), "{words}");
+    }
+
+    #[test]
+    fn space_is_advised_only_where_it_is_missing() {
+        let error = |errno| {
+            let (path, kept) = ("run.csv".into(), ResultLocation::Document("run.json".into()));
+            OutputError::Write { path, kept, source: io::Error::from_raw_os_error(errno) }.to_string()
+        };
+        let full = error(libc::ENOSPC);
+        assert!(full.ends_with("free space; the complete result is in run.json: run beff-raw report on it"), "{full}");
+        let refused = error(libc::EPERM);
+        assert!(refused.contains("not permitted") && !refused.contains("free space"), "{refused}");
     }
 
     #[test]

@@ -10,6 +10,9 @@ use crate::frame::error::UsageError;
 use crate::frame::run::agree::first_message;
 use crate::frame::run::run_dir::RunDir;
 
+/// The backend with the fewest requirements.
+const POSIX: &str = "posix";
+
 /// A backend that is not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedBackend {
@@ -60,7 +63,12 @@ pub fn check_any_available(backends: &[String], not_run: &[SkippedBackend]) -> R
         return Ok(());
     }
     let reasons: Vec<String> = not_run.iter().map(|n| format!("--backend {} {}", n.backend, n.reason)).collect();
-    Err(UsageError::new(reasons.join("; "), "Choose another backend: posix needs nothing that is missing here."))
+    let next_step = if not_run.iter().any(|n| n.backend.starts_with(POSIX)) {
+        "Follow the advice of one of these reasons, or choose another backend."
+    } else {
+        "Choose another backend: posix needs nothing that is missing here."
+    };
+    Err(UsageError::new(reasons.join("; "), next_step))
 }
 
 /// Reason why this backend is not run; None if it is.
