@@ -9,7 +9,8 @@ use crate::frame::report::html;
 use crate::frame::report::picture::PictureLabels;
 use crate::frame::report::{ResultReport, Views};
 use crate::frame::values::comparable::ComparableRun;
-use crate::frame::values::compare::{compare, gate};
+use crate::frame::values::compare::compare;
+use crate::frame::values::gate::gate;
 
 /// Output of `report` for one result besides its tables, by format. A picture is drawn of all files together, so one result has no view
 /// of it.

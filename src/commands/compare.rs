@@ -14,7 +14,8 @@ use crate::frame::options::common_help;
 use crate::frame::report::comparison::{json, markdown, text, ComparisonSide, ComparisonView};
 use crate::frame::report::text::list;
 use crate::frame::values::comparable::{ComparableRun, FactKind};
-use crate::frame::values::compare::{compare, gate, inconsistent_facts, Comparison, GateResult};
+use crate::frame::values::compare::{compare, inconsistent_facts, Comparison};
+use crate::frame::values::gate::{gate, GateOutcome, GateResult};
 
 /// The command.
 pub const COMMAND: Command = Command {
@@ -34,7 +35,7 @@ const AFTER_HELP: &str = concat!(
       beff-raw compare before.json after.json
   Three runs per side, measured alternately, for confidence intervals:
       beff-raw compare old1.json old2.json old3.json -- new1.json new2.json new3.json
-  For a build: a Markdown page, exit code 4 if anything is slower by more than 5 %:
+  For a build: a Markdown page, exit code 4 if anything is slower by more than 5 %, 5 if that is inconclusive:
       beff-raw compare base1.json,base2.json,base3.json new.json --fail-below 0.95 --markdown
 
 Sides:
@@ -59,6 +60,15 @@ pub enum CompareFormat {
     Json,
 }
 
+/// What an inconclusive comparison means for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InconclusivePolicy {
+    /// exit code 5
+    Fail,
+    /// exit code 0; the line that says so stays
+    Pass,
+}
+
 /// Options of `compare`.
 #[derive(Clone, Debug, Args)]
 pub struct CompareArgs {
@@ -68,6 +78,9 @@ pub struct CompareArgs {
     /// Exit code 4 if a number is judged slower, and its speed is less than this share of that of the first side: 95%, or 0.95
     #[arg(long, value_name = "SHARE", value_parser = parse_limit)]
     pub fail_below: Option<f64>,
+    /// Exit code where a limit is given and the results do not decide it: a machine that was shared, a run that was cut or too short, storage drift
+    #[arg(long, value_name = "POLICY", value_enum, default_value = "fail", requires = "fail_below")]
+    pub inconclusive: InconclusivePolicy,
     /// Variation from run to run, used where each side has one run: 5%, or 0.05; by default 14% with direct I/O, 100% through caches
     #[arg(long, value_name = "SHARE", value_parser = parse_noise)]
     pub noise: Option<f64>,
@@ -216,8 +229,12 @@ fn exit_status(args: &CompareArgs, views: &[ComparisonView<'_>]) -> anyhow::Resu
         )
         .into());
     }
-    let failed = views.iter().filter_map(|view| view.gate).any(|gate| !gate.passed);
-    Ok(if failed { Exit::BelowLimit } else { Exit::Ok })
+    let has = |outcome| views.iter().filter_map(|view| view.gate).any(|gate| gate.outcome == outcome);
+    Ok(match args.inconclusive {
+        _ if has(GateOutcome::Failed) => Exit::BelowLimit,
+        InconclusivePolicy::Fail if has(GateOutcome::Inconclusive) => Exit::Inconclusive,
+        _ => Exit::Ok,
+    })
 }
 
 type LoadedResults = (&'static BenchmarkModule, Vec<Vec<ComparableRun>>);

@@ -3,12 +3,13 @@ use std::fs;
 
 use super::*;
 use crate::frame::benchmark::options_from_words;
+use crate::frame::records::{InterferenceRecord, ProbeRecord, ProbeTime};
 use crate::frame::report::{ResultReport, Views};
 use crate::{b_eff, b_eff_io, imb_io, replay};
 
 /// Maximum width, and maximum number of lines of the text without `--full`.
 const WIDTH: usize = 80;
-const MAX_LINES: usize = 48;
+const MAX_LINES: usize = 50;
 
 fn comparable<R: Views + std::fmt::Debug>(result: R) -> ComparableRun
 where
@@ -36,6 +37,28 @@ fn io(minute: usize, transfer: f64, odd_sync: f64) -> ComparableRun {
             p.intervals.sync_seconds += p.seconds() * odd_sync;
         }
     }
+    started_at(minute, comparable(result))
+}
+
+/// The same on a shared machine, with storage that drifted.
+fn disturbed(minute: usize, transfer: f64) -> ComparableRun {
+    let mut result = b_eff_io::report::fixtures::complete();
+    result.config.backends.truncate(1);
+    result.patterns.retain(|p| p.backend == "mpiio");
+    result.types.retain(|t| t.backend == "mpiio");
+    for p in &mut result.patterns {
+        p.intervals.transfer_seconds *= transfer;
+        p.interference =
+            Some(InterferenceRecord { cpu_seconds: 10.0, other_process_seconds: 2.3, ..Default::default() });
+    }
+    let probe = |at, seconds: f64| ProbeRecord {
+        at,
+        round_bytes: 1_000_000,
+        write_seconds: vec![0.01; 9],
+        read_seconds: vec![seconds; 9],
+        ..ProbeRecord::default()
+    };
+    result.probes = vec![probe(ProbeTime::Start, 0.007), probe(ProbeTime::End, 0.01)];
     started_at(minute, comparable(result))
 }
 
@@ -81,6 +104,7 @@ fn cases() -> Vec<ComparisonCase> {
     let mut other = b_eff_io::report::fixtures::complete();
     other.config.time_seconds = 60.0;
     other.manifest.machine.kernel = "Linux 6.19.0 x86_64".into();
+    let good = [1, 3, 5].map(|m| io(m, 1.0, 0.0)).to_vec();
     let comm = b_eff::report::fixtures::complete();
     let imb = imb_io::report::fixtures::complete();
     let mut slow = imb.clone();
@@ -101,6 +125,7 @@ fn cases() -> Vec<ComparisonCase> {
             [vec![comparable(comm)], vec![comparable(b_eff::report::fixtures::interrupted())]],
             Some(0.9),
         ),
+        ("shared", "b_eff_io", [good, [2, 4, 6].map(|m| disturbed(m, 1.5)).to_vec()], Some(0.95)),
         ("rows", "IMB-IO", [vec![comparable(imb)], vec![comparable(slow)]], Some(0.9)),
     ]
 }
@@ -141,6 +166,24 @@ fn replays_are_compared_too() {
     let run = || vec![comparable(replay::report::fixtures::complete())];
     let [text, ..] = views("Replay", &[run(), run()], Some(0.95), false);
     assert!(text.contains("Gate 0.95: passed") && text.contains("all calls"), "{text}");
+}
+
+#[test]
+fn the_document_has_the_reasons() {
+    let sides = [vec![io(1, 1.0, 0.0)], vec![disturbed(2, 1.5)]];
+    let [text, page, document] = views("b_eff_io", &sides, Some(0.95), false);
+    assert!(text.starts_with("INCONCLUSIVE: B was shared: other processes used 23 % of the CPUs; B was on"), "{text}");
+    assert!(page.contains("**INCONCLUSIVE: B was shared"), "{page}");
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let found = &document["comparisons"][0];
+    let shares = ["other_process_share", "steal_share"].map(|name| found["inconclusive"][0][name].as_f64().unwrap());
+    assert!((shares[0] - 0.23).abs() < 1e-9 && shares[1] == 0.0, "{shares:?}");
+    let expected = serde_json::json!([
+        {"side": 1, "run": 0, "reason": "shared", "other_process_share": shares[0], "steal_share": shares[1]},
+        {"side": 1, "run": 0, "reason": "storage_drift", "access": "read", "ratio": found["inconclusive"][1]["ratio"]},
+    ]);
+    assert_eq!(found["inconclusive"], expected);
+    assert_eq!((&found["gate"]["outcome"], &found["gate"]["passed"]), (&"inconclusive".into(), &false.into()));
 }
 
 /// Files as written by runs, each with its own start time.
@@ -220,6 +263,21 @@ fn what_cannot_be_compared_is_refused() {
     }
     assert_eq!(run(&words(&[a1, a2, "--", b1, "--fail-below", "0.95"])).unwrap(), Exit::Ok);
     assert_eq!(run(&words(&[a1, a1, b1])).unwrap(), Exit::Ok, "a run with itself is a comparison");
+    // A run that its signal ended decides nothing.
+    let mut cut = b_eff_io::report::fixtures::complete();
+    cut.manifest.machine.started_utc = "2025-01-31T12:59:00Z".into();
+    cut.ending.outcome = crate::frame::records::RunOutcome::Interrupted;
+    let path = dir.path().join("cut.json");
+    fs::write(&path, ResultReport::new(cut).format_of("json")).unwrap();
+    let cut = path.to_str().unwrap();
+    for (more, exit) in [
+        (&["--fail-below", "0.95"][..], Exit::Inconclusive),
+        (&["--fail-below", "0.95", "--inconclusive", "fail"], Exit::Inconclusive),
+        (&["--fail-below", "0.95", "--inconclusive", "pass"], Exit::Ok),
+        (&[], Exit::Ok),
+    ] {
+        assert_eq!(run(&words(&[&[a1, cut], more].concat())).unwrap(), exit, "{more:?}");
+    }
     let error = run(&words(&[a1, "no-such.json"])).unwrap_err().to_string();
     assert!(error.contains("cannot read no-such.json"), "{error}");
 }

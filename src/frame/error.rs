@@ -16,6 +16,8 @@ pub enum Exit {
     Corruption = 3,
     /// `compare --fail-below`: a speed is below the limit.
     BelowLimit = 4,
+    /// `compare --fail-below`: the results do not decide it.
+    Inconclusive = 5,
     /// A signal ended the run (128 + SIGINT, as shells count); what was measured before is kept.
     Interrupted = 130,
 }
@@ -32,7 +34,7 @@ impl Exit {
     /// The exit with this number; [`Exit::Failure`] for any other.
     #[must_use]
     pub fn from_code(code: u8) -> Self {
-        [Self::Ok, Self::Usage, Self::Corruption, Self::BelowLimit, Self::Interrupted]
+        [Self::Ok, Self::Usage, Self::Corruption, Self::BelowLimit, Self::Inconclusive, Self::Interrupted]
             .into_iter()
             .find(|e| e.code() == code)
             .unwrap_or(Self::Failure)
@@ -100,8 +102,16 @@ mod tests {
 
     #[test]
     fn codes_are_the_documented_ones() {
-        let codes = [Exit::Ok, Exit::Failure, Exit::Usage, Exit::Corruption, Exit::BelowLimit, Exit::Interrupted];
-        assert_eq!(codes.map(Exit::code), [0, 1, 2, 3, 4, 130]);
+        let codes = [
+            Exit::Ok,
+            Exit::Failure,
+            Exit::Usage,
+            Exit::Corruption,
+            Exit::BelowLimit,
+            Exit::Inconclusive,
+            Exit::Interrupted,
+        ];
+        assert_eq!(codes.map(Exit::code), [0, 1, 2, 3, 4, 5, 130]);
         assert!(codes.iter().all(|exit| Exit::from_code(exit.code()) == *exit));
     }
 

@@ -281,6 +281,7 @@ Exit codes:
     2  the command line, the hints file or the launcher was rejected; nothing was measured
     3  data read was not the data written
     4  compare --fail-below: slower than the limit
+    5  compare --fail-below: the results do not decide it (shared machine, run cut, storage drift)
   130  interrupted; earlier measurements are kept
 
 Environment, in seconds:

@@ -8,6 +8,7 @@ use crate::frame::report::facts::{self, definition, set_up, ConfigFieldRole};
 use crate::frame::units::format_size;
 use crate::frame::values::comparable::QuantityUnit::{self, MegabytesPerSecond, Microseconds};
 use crate::frame::values::comparable::{ComparableRun, Fact, FactKind, MeasurementContext, Quantity, QuantityLevel};
+use crate::frame::values::doubt::doubts;
 use crate::frame::values::interference::is_disturbed;
 
 /// Factor by which a value may differ between runs: the best of three loops, some of which the scheduler disturbs.
@@ -40,10 +41,12 @@ pub(super) fn comparable(result: &CommResult, derived: &CommDerived) -> Comparab
         context: MeasurementContext { has_interference: disturbed, ..MeasurementContext::default() },
         ..quantity(QuantityLevel::Value, "b_eff", "", rate(level.bytes_per_second))
     });
+    let intervals = derived.value.of_repetitions.b_eff.and_then(|found| found.interval_bytes_per_second);
     ComparableRun {
         identity: facts::identity(&result.setup.machine, ""),
         started_utc: result.setup.machine.started_utc.clone(),
         troubles: facts::problems(result.outcome(), &result.errors, result.is_corrupt()),
+        doubts: doubts(result.outcome(), &derived.warnings, intervals),
         is_corrupt: result.is_corrupt(),
         facts: facts(result),
         quantities: value.into_iter().chain(group_quantities(derived)).chain(size_quantities(derived)).collect(),

@@ -129,6 +129,7 @@ impl LoadedReport for LegacySummary {
             identity: format!("{} {} {}", self.date, self.command, self.prefix),
             started_utc: self.date.clone(),
             troubles: Vec::new(),
+            doubts: Vec::new(),
             is_corrupt: false,
             facts,
             quantities: quantities

@@ -3,7 +3,8 @@ use super::*;
 use crate::b_eff_io::report::{fixtures, sum};
 use crate::b_eff_io::values::PartitionValue;
 use crate::frame::report::DisplayContext;
-use crate::frame::values::compare::{compare, gate};
+use crate::frame::values::compare::compare;
+use crate::frame::values::gate::gate;
 
 const TEXT: &str = "\
 b_eff_io.c, Revision 2.1 from Dec. 12, 2001

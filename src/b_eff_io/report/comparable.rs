@@ -11,6 +11,7 @@ use crate::frame::values::comparable::QuantityUnit::MegabytesPerSecond;
 use crate::frame::values::comparable::{
     ComparableRun, Fact, FactKind, MeasurementContext, Quantity, QuantityLevel, NOISE_CACHED, NOISE_DIRECT,
 };
+use crate::frame::values::doubt::doubts;
 use crate::frame::values::interference::is_disturbed;
 use crate::frame::values::storage_drift::{self, DriftVerdict};
 use crate::frame::values::NULL_BACKEND;
@@ -23,10 +24,12 @@ pub(super) fn comparable(result: &RunResult, derived: &Derived) -> ComparableRun
         result.patterns.iter().zip(&derived.patterns).filter_map(|(p, value)| pattern_quantity(result, p, value)),
     );
     quantities.extend(result.ordered.iter().filter_map(|ordered| ordered_quantity(result, ordered)));
+    let intervals = derived.intervals.values.iter().filter(|i| i.backend != NULL_BACKEND).map(|i| [i.low, i.high]);
     ComparableRun {
         identity: facts::identity(&result.manifest.machine, &result.manifest.run_dir),
         started_utc: result.manifest.machine.started_utc.clone(),
         troubles: facts::problems(result.outcome(), &result.errors, result.is_corrupt()),
+        doubts: doubts(result.outcome(), &derived.warnings, intervals),
         is_corrupt: result.is_corrupt(),
         facts: facts(result),
         quantities,

@@ -1,7 +1,8 @@
 use super::*;
 use crate::b_eff_io::report::fixtures;
-use crate::b_eff_io::values::derive;
+use crate::b_eff_io::values::{derive, ValueInterval};
 use crate::frame::report::checks::assert_all_config_fields_are_listed;
+use crate::frame::values::doubt::Doubt;
 
 #[test]
 fn every_field_of_the_configuration_has_its_meaning() {
@@ -30,6 +31,28 @@ fn value_types_and_patterns_are_offered() {
         .find(|q| q.ranks == 4 && q.row == "read" && q.level == QuantityLevel::Detail)
         .unwrap();
     assert_eq!(cached.context.cache_share, Some(0.75));
+}
+
+/// The value of a run with wide intervals is not known; those of its null backend do not matter.
+#[test]
+fn wide_intervals_are_doubts() {
+    let result = fixtures::complete();
+    let mut derived = derive(&result);
+    derived.intervals.values.clear();
+    assert_eq!(comparable(&result, &derived).doubts, []);
+    let interval = |backend: &str, high: f64| ValueInterval {
+        backend: backend.into(),
+        ranks: 2,
+        access: None,
+        pattern_type: None,
+        low: 10.0,
+        high,
+        resolving_time_seconds: None,
+        repetitions_mb_per_second: 10.0,
+        pooled_share: 0.0,
+    };
+    derived.intervals.values = vec![interval("mpiio", 19.0), interval("posix", 40.0), interval("null", 90.0)];
+    assert_eq!(comparable(&result, &derived).doubts, [Doubt::TooShort { factor: 4.0 }]);
 }
 
 /// Each order has quantities of its own, after those of the definition, which are the same without orders.

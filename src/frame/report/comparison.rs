@@ -11,7 +11,8 @@ use serde::Serialize;
 use super::render;
 use super::render::markdown::escaped;
 use super::text::TextPage;
-use crate::frame::values::compare::{Comparison, GateResult};
+use crate::frame::values::compare::Comparison;
+use crate::frame::values::gate::GateResult;
 
 #[derive(Debug, Serialize)]
 struct ComparisonDocument<'a> {
@@ -28,6 +29,9 @@ const WIDTH: usize = 80;
 #[must_use]
 pub fn text(view: &ComparisonView<'_>) -> String {
     let mut page = TextPage::with_width(WIDTH);
+    if let Some(line) = wording::inconclusive_line(view) {
+        page.hanging("", &line);
+    }
     let [a, b] = view.sides;
     page.hanging("", &format!("beff-raw compare: {}, {} against {}", view.title, b.name, a.name));
     render::blocks(&mut page, &blocks::comparison_blocks(view));
@@ -43,10 +47,11 @@ pub fn text(view: &ComparisonView<'_>) -> String {
 pub fn markdown(view: &ComparisonView<'_>) -> String {
     let [a, b] = view.sides;
     let title = crate::frame::terminal_escape::line(view.title);
-    let gate =
-        view.gate.map(|gate| format!("\n**{}**\n", escaped(&wording::gate_text(gate, view)))).unwrap_or_default();
+    let gate = view.gate.map(|gate| wording::gate_text(gate, view));
+    let bold = |text: String| format!("\n**{}**\n", escaped(&text));
+    let lines: String = wording::inconclusive_line(view).into_iter().chain(gate).map(bold).collect();
     format!(
-        "## {}: {} against {}\n{gate}{}",
+        "## {}: {} against {}\n{lines}{}",
         escaped(&title),
         b.name,
         a.name,

@@ -8,6 +8,7 @@ pub(crate) mod common;
 pub mod comparison;
 pub(crate) mod costs;
 pub(crate) mod csv;
+pub mod doubts;
 mod elements;
 pub mod facts;
 pub mod journal;

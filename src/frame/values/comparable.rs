@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::doubt::Doubt;
+
 /// Run-to-run variation of a value measured once with direct I/O, as a factor.
 pub const NOISE_DIRECT: f64 = 1.14;
 
@@ -178,6 +180,8 @@ pub struct ComparableRun {
     pub started_utc: String,
     /// Problems to be known before its numbers are used: interruption, wrong data.
     pub troubles: Vec<String>,
+    /// Evidence that its differences prove nothing.
+    pub doubts: Vec<Doubt>,
     /// True if data differed from what was written or sent.
     pub is_corrupt: bool,
     /// Facts.

@@ -22,6 +22,7 @@ use super::causes::{causes, pool_contexts, ChangeCause};
 use super::comparable::{
     noise_for_level, ComparableRun, Fact, FactKind, MeasurementContext, Quantity, QuantityLevel, QuantityUnit,
 };
+use super::doubt::Doubt;
 
 /// Family-wise error probability of a level: together 1 %, so that of 20 comparisons of equal runs two or more have anything called
 /// different in 2 of 100 cases.
@@ -138,6 +139,18 @@ pub struct MissingQuantity {
     pub name: String,
 }
 
+/// Evidence of one run that the comparison decides nothing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SideDoubt {
+    /// Side of the run: 0 or 1.
+    pub side: usize,
+    /// The run, from 0.
+    pub run: usize,
+    /// The evidence.
+    #[serde(flatten)]
+    pub doubt: Doubt,
+}
+
 /// Comparison of the second side with the first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
@@ -149,6 +162,8 @@ pub struct Comparison {
     pub mixed: [Vec<String>; 2],
     /// True if all runs of one side started before those of the other: a drift of the machine would appear as a difference.
     pub one_after_the_other: bool,
+    /// Evidence of the runs that the comparison decides nothing; empty if there is none.
+    pub inconclusive: Vec<SideDoubt>,
     /// True for a side with a run whose data was wrong.
     pub corrupt: [bool; 2],
     /// Numbers of both sides, in the order of the first.
@@ -220,10 +235,22 @@ pub fn compare(sides: [&[ComparableRun]; 2], noise: Option<f64>, others: usize) 
         differences,
         mixed: sides.map(|runs| inconsistent_facts(runs, FactKind::SetUp)),
         one_after_the_other: are_sequential(sides),
+        inconclusive: side_doubts(sides),
         corrupt: sides.map(|runs| runs.iter().any(|run| run.is_corrupt)),
         compared: compared.into_iter().map(|(compared, _)| compared).collect(),
         missing: missing_quantities(&pools),
     }
+}
+
+/// Where a side has several runs, their scatter replaces the intervals within them.
+fn side_doubts(sides: [&[ComparableRun]; 2]) -> Vec<SideDoubt> {
+    let is_single = sides.iter().all(|runs| runs.len() == 1);
+    let of_run = |(side, run, doubts): (usize, usize, &[Doubt])| {
+        let counted = doubts.iter().filter(|doubt| is_single || !doubt.is_of_single_runs());
+        counted.map(|doubt| SideDoubt { side, run, doubt: doubt.clone() }).collect::<Vec<_>>()
+    };
+    let runs = |side: usize| sides[side].iter().enumerate().map(move |(at, run)| (side, at, run.doubts.as_slice()));
+    runs(0).chain(runs(1)).flat_map(of_run).collect()
 }
 
 impl ComparableRun {
@@ -501,40 +528,6 @@ fn verdict(compared: &ComparedQuantity, difference: f64) -> ComparisonVerdict {
         (None, Some(interval)) if is_narrow(interval) => ComparisonVerdict::Equal,
         (None, Some(_)) => ComparisonVerdict::NotDecided,
     }
-}
-
-/// Result of checking a comparison against a limit for speeds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GateResult {
-    /// Smallest ratio that passes.
-    pub limit: f64,
-    /// Numbers that are called slower and are below the limit: indices into [`Comparison::compared`].
-    pub below: Vec<usize>,
-    /// Values and groups of the first side only.
-    pub missing: Vec<String>,
-    /// Values and groups below the limit that are not decided.
-    pub undecided: u64,
-    /// The data of the second side was wrong.
-    pub corrupt: bool,
-    /// True if nothing is below the limit, missing or wrong.
-    pub passed: bool,
-}
-
-/// Checks a comparison against the limit.
-#[must_use]
-pub fn gate(comparison: &Comparison, limit: f64) -> GateResult {
-    let all = &comparison.compared;
-    let below: Vec<usize> =
-        (0..all.len()).filter(|at| all[*at].call == ComparisonVerdict::Slower && all[*at].ratio < limit).collect();
-    let is_lost = |m: &&MissingQuantity| m.side == 0 && m.level != QuantityLevel::Detail;
-    let missing: Vec<String> = comparison.missing.iter().filter(is_lost).map(|missing| missing.name.clone()).collect();
-    let is_open = |c: &&ComparedQuantity| {
-        c.level != QuantityLevel::Detail && c.ratio < limit && c.call == ComparisonVerdict::NotDecided
-    };
-    let undecided = all.iter().filter(is_open).count() as u64;
-    let corrupt = comparison.corrupt[1];
-    let passed = below.is_empty() && missing.is_empty() && !corrupt && !all.is_empty();
-    GateResult { limit, below, missing, undecided, corrupt, passed }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::*;
 use crate::frame::values::comparable::{QuantityUnit, NOISE_CACHED, NOISE_DIRECT};
+use crate::frame::values::gate::{gate, GateOutcome};
 
 /// A run with these speeds at level detail.
 fn run(values: &[f64]) -> ComparableRun {
@@ -15,6 +16,7 @@ fn run(values: &[f64]) -> ComparableRun {
         identity: String::new(),
         started_utc: "2025-01-31T12:00:00Z".into(),
         troubles: Vec::new(),
+        doubts: Vec::new(),
         is_corrupt: false,
         facts: Vec::new(),
         quantities: values.iter().enumerate().map(quantity).collect(),
@@ -324,6 +326,40 @@ fn the_gate_fails_for_certain_slowdowns() {
     let mut wrong = value(&[100.0]);
     wrong[0].is_corrupt = true;
     assert!(!gate(&compare([&value(&[100.0]), &wrong], None, 1), 0.5).passed);
+}
+
+#[test]
+fn doubtful_runs_decide_nothing_but_wrong_data_does() {
+    use GateOutcome::{Failed, Inconclusive, Passed};
+    let shared = Doubt::Shared { other_process_share: 0.2, steal_share: 0.0 };
+    let short = Doubt::TooShort { factor: 4.0 };
+    let side = |values: &[f64], doubt: Option<&Doubt>| {
+        let mut runs = with_value(values, QuantityLevel::Value, NOISE_DIRECT);
+        runs[0].doubts.extend(doubt.cloned());
+        runs
+    };
+    let outcome = |a: &[ComparableRun], b: &[ComparableRun]| gate(&compare([a, b], None, 1), 0.95).outcome;
+    for doubt in [&shared, &short] {
+        for b in [50.0, 100.0] {
+            assert_eq!(outcome(&side(&[100.0], Some(doubt)), &side(&[b], None)), Inconclusive);
+            assert_eq!(outcome(&side(&[100.0], None), &side(&[b], Some(doubt))), Inconclusive);
+        }
+    }
+    assert_eq!(outcome(&side(&[100.0], None), &side(&[50.0], None)), Failed);
+    let (fast, slow) = ([100.0, 101.0, 99.0], [50.0, 50.5, 49.5]);
+    assert_eq!(outcome(&side(&fast, Some(&short)), &side(&slow, None)), Failed, "their scatter is known");
+    let comparison = compare([&side(&fast, None), &side(&slow, Some(&shared))], None, 1);
+    assert_eq!(comparison.inconclusive, [SideDoubt { side: 1, run: 0, doubt: shared.clone() }]);
+    assert!(comparison.compared[0].call == ComparisonVerdict::Slower, "the ratio is stated as before");
+    let mut wrong = side(&slow, Some(&shared));
+    wrong[1].is_corrupt = true;
+    assert_eq!(outcome(&side(&fast, None), &wrong), Failed);
+    // A number that is slower, but was measured under interference, alone and beside another.
+    let mut busy = side(&slow, None);
+    busy.iter_mut().for_each(|run| run.quantities[0].context.has_interference = true);
+    let found = gate(&compare([&side(&fast, None), &busy], None, 1), 0.95);
+    assert_eq!((found.outcome, found.below, found.disturbed), (Inconclusive, vec![], vec![0]));
+    assert_eq!(gate(&compare([&side(&fast, None), &busy], None, 1), 0.4).outcome, Passed);
 }
 
 fn speeds() -> impl Strategy<Value = Vec<Vec<f64>>> {

@@ -5,6 +5,8 @@ pub mod binding;
 pub mod causes;
 pub mod comparable;
 pub mod compare;
+pub mod doubt;
+pub mod gate;
 pub(crate) mod hints;
 pub mod interference;
 pub mod read_source;

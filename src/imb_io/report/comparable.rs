@@ -10,6 +10,7 @@ use crate::frame::values::comparable::QuantityUnit::{MegabytesPerSecond, Microse
 use crate::frame::values::comparable::{
     ComparableRun, Fact, FactKind, MeasurementContext, Quantity, QuantityLevel, NOISE_CACHED, NOISE_DIRECT,
 };
+use crate::frame::values::doubt::doubts;
 use crate::frame::values::interference::is_disturbed;
 use crate::frame::values::NULL_BACKEND;
 use crate::imb_io::plan::Mode;
@@ -60,6 +61,7 @@ pub(super) fn comparable(result: &ImbResult, derived: &ImbDerived) -> Comparable
         identity: facts::identity(&result.setup.machine, &result.setup.run_dir),
         started_utc: result.setup.machine.started_utc.clone(),
         troubles: facts::problems(result.outcome(), &result.errors, result.is_corrupt()),
+        doubts: doubts(result.outcome(), &derived.warnings, []),
         is_corrupt: result.is_corrupt(),
         facts: facts(result),
         quantities,

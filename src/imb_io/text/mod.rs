@@ -114,6 +114,7 @@ impl LoadedReport for ImbText {
             identity: self.text.clone(),
             started_utc: self.fact("Date").to_owned(),
             troubles: Vec::new(),
+            doubts: Vec::new(),
             is_corrupt: false,
             facts: self
                 .facts

@@ -1,7 +1,8 @@
 use super::*;
 use crate::frame::report::DisplayContext;
 use crate::frame::report::ResultReport;
-use crate::frame::values::compare::{compare, gate, Comparison, ComparisonVerdict};
+use crate::frame::values::compare::{compare, Comparison, ComparisonVerdict};
+use crate::frame::values::gate::gate;
 use crate::imb_io::report::fixtures;
 
 /// Output of the released program.

@@ -5,6 +5,7 @@ use crate::frame::records::JournaledResult;
 use crate::frame::report::facts::{self, definition, set_up, ConfigFieldRole};
 use crate::frame::values::comparable::QuantityUnit::{MegabytesPerSecond, Microseconds};
 use crate::frame::values::comparable::{ComparableRun, Fact, FactKind, Quantity, QuantityLevel};
+use crate::frame::values::doubt::doubts;
 use crate::frame::values::NULL_BACKEND;
 use crate::replay::config::WhatIf;
 use crate::replay::records::ReplayResult;
@@ -44,6 +45,7 @@ pub(super) fn comparable(result: &ReplayResult, derived: &ReplayDerived) -> Comp
         identity: facts::identity(&result.setup.machine, &result.setup.run_dir),
         started_utc: result.setup.machine.started_utc.clone(),
         troubles: facts::problems(result.outcome(), &result.errors, result.is_corrupt()),
+        doubts: doubts(result.outcome(), &derived.warnings, []),
         is_corrupt: result.is_corrupt(),
         facts: facts(result),
         quantities: derived.levels.iter().filter_map(quantity).collect(),

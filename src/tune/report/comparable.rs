@@ -6,6 +6,7 @@ use crate::frame::records::JournaledResult;
 use crate::frame::report::facts::{self, definition, set_up, ConfigFieldRole};
 use crate::frame::values::comparable::QuantityUnit::MegabytesPerSecond;
 use crate::frame::values::comparable::{ComparableRun, Fact, FactKind, Quantity, QuantityLevel};
+use crate::frame::values::doubt::doubts;
 use crate::tune::records::TuneResult;
 use crate::tune::values::TuneDerived;
 
@@ -31,6 +32,7 @@ pub(super) fn comparable(result: &TuneResult, derived: &TuneDerived) -> Comparab
         identity: facts::identity(&result.setup.machine, &result.setup.storage.path),
         started_utc: result.setup.machine.started_utc.clone(),
         troubles: facts::problems(result.outcome(), &result.errors, result.is_corrupt()),
+        doubts: doubts(result.outcome(), &derived.warnings, []),
         is_corrupt: result.is_corrupt(),
         facts: tune_facts(result).into_iter().chain(facts::machine_facts(&result.setup.machine)).collect(),
         quantities: values.into_iter().filter_map(|(row, value)| Some(rate(row, value?))).chain(singles).collect(),

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::frame::values::compare::{Comparison, GateResult};
+use crate::frame::values::compare::Comparison;
+use crate::frame::values::gate::GateResult;
 
 /// One side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -1,12 +1,14 @@
 //! Texts of a comparison, common to all output formats.
 
 use super::view::ComparisonView;
+use crate::frame::report::doubts::doubt_text;
 use crate::frame::report::text::{count, figure, list, percent};
 use crate::frame::values::causes::ChangeCause;
 use crate::frame::values::comparable::{FactKind, QuantityLevel};
 use crate::frame::values::compare::{
-    ComparedQuantity, ComparisonVerdict, FactDifference, GateResult, IntervalBasis, EQUALITY_FACTOR,
+    ComparedQuantity, ComparisonVerdict, FactDifference, IntervalBasis, SideDoubt, EQUALITY_FACTOR,
 };
+use crate::frame::values::gate::{GateOutcome, GateResult};
 
 /// A ratio with two decimals near 1, otherwise with two or three significant digits.
 pub(super) fn format_ratio(value: f64) -> String {
@@ -263,6 +265,30 @@ pub(super) fn missing_text(view: &ComparisonView<'_>, most: usize) -> Vec<String
     [0, 1].into_iter().filter_map(of).collect()
 }
 
+/// Reasons shown without `--full`.
+const MAX_DOUBTS: usize = 3;
+
+/// The line before all others where the results decide nothing: the sides with the reasons.
+pub(super) fn inconclusive_line(view: &ComparisonView<'_>) -> Option<String> {
+    let of_run = |found: &SideDoubt| {
+        let side = view.sides[found.side];
+        let run = side.files.get(found.run).filter(|_| side.files.len() > 1);
+        let run = run.map(|file| format!(" ({file})")).unwrap_or_default();
+        format!("{}{run} {}", side.name, doubt_text(&found.doubt))
+    };
+    let mut reasons: Vec<String> = view.comparison.inconclusive.iter().map(of_run).collect();
+    if reasons.is_empty() {
+        let disturbed = view.gate.filter(|gate| gate.outcome == GateOutcome::Inconclusive)?.disturbed.len() as u64;
+        reasons
+            .push(format!("what is below the limit ({}) was measured under interference", count(disturbed, "number")));
+    }
+    let most = if view.full { usize::MAX } else { MAX_DOUBTS };
+    let more = reasons.len().saturating_sub(most);
+    let more = if more > 0 { format!("; and {more} more (--full)") } else { String::new() };
+    reasons.truncate(most);
+    Some(format!("INCONCLUSIVE: {}{more}. The ratios prove nothing.", reasons.join("; ")))
+}
+
 pub(super) fn gate_text(gate: &GateResult, view: &ComparisonView<'_>) -> String {
     let [a, b] = view.sides.map(|side| side.name.as_str());
     let limit = gate.limit;
@@ -274,29 +300,37 @@ pub(super) fn gate_text(gate: &GateResult, view: &ComparisonView<'_>) -> String 
             if number == 1 { "is" } else { "are" }
         ),
     };
-    if gate.passed {
-        return format!("Gate {limit}: passed.{open}");
+    let reasons = gate_reasons(gate, view).join("; ");
+    match gate.outcome {
+        GateOutcome::Passed => format!("Gate {limit}: passed.{open}"),
+        GateOutcome::Inconclusive if reasons.is_empty() => {
+            format!("Gate {limit}: INCONCLUSIVE, see above; nothing is below it.{open}")
+        }
+        GateOutcome::Inconclusive => format!("Gate {limit}: INCONCLUSIVE, see above; {reasons}.{open}"),
+        GateOutcome::Failed if view.comparison.compared.is_empty() => {
+            format!("Gate {limit}: FAILED: {a} and {b} have no number in common.")
+        }
+        GateOutcome::Failed => format!("Gate {limit}: FAILED: {reasons}.{open}"),
     }
-    if view.comparison.compared.is_empty() {
-        return format!("Gate {limit}: FAILED: {a} and {b} have no number in common.");
-    }
-    let slower: Vec<String> = gate
-        .below
-        .iter()
-        .filter_map(|at| view.comparison.compared.get(*at))
-        .take(3)
-        .map(|c| format!("{} ({})", quantity_name(c, false), format_ratio(c.ratio)))
-        .collect();
-    let more = gate.below.len().saturating_sub(slower.len());
-    let slower = (!slower.is_empty()).then(|| {
+}
+
+/// What is wrong, slower or missing.
+fn gate_reasons(gate: &GateResult, view: &ComparisonView<'_>) -> Vec<String> {
+    let b = &view.sides[1].name;
+    let numbers = |label: &str, places: &[usize]| {
+        let found = places.iter().filter_map(|at| view.comparison.compared.get(*at)).take(3);
+        let shown: Vec<String> =
+            found.map(|c| format!("{} ({})", quantity_name(c, false), format_ratio(c.ratio))).collect();
+        let more = places.len().saturating_sub(shown.len());
         let more = if more > 0 { format!("; {more} more") } else { String::new() };
-        format!("slower: {}{more}", slower.join("; "))
-    });
+        (!shown.is_empty()).then(|| format!("{label}: {}{more}", shown.join("; ")))
+    };
     let missing = (!gate.missing.is_empty())
         .then(|| format!("{b} lacks {}", list(&gate.missing.iter().take(3).cloned().collect::<Vec<_>>())));
     let wrong = gate.corrupt.then(|| format!("the data of {b} was wrong"));
-    let reasons: Vec<String> = wrong.into_iter().chain(slower).chain(missing).collect();
-    format!("Gate {limit}: FAILED: {}.{open}", reasons.join("; "))
+    let slower = numbers("slower", &gate.below);
+    let disturbed = numbers("slower under interference", &gate.disturbed);
+    wrong.into_iter().chain(slower).chain(disturbed).chain(missing).collect()
 }
 
 #[cfg(test)]
