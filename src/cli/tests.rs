@@ -285,7 +285,7 @@ fn invalid_command_lines_get_a_suggestion() {
     for (line, next) in [
         (
             "beff-raw bench",
-            "tip: the commands are io, comm, imb, replay, plan, profile, workload, report, compare, schema, info",
+            "tip: the commands are io, comm, imb, replay, tune, plan, profile, workload, report, compare, gate, schema, info",
         ),
         ("beff-raw reprot a.json", "tip: a similar subcommand exists: 'report'"),
         ("beff-raw report", "tip: type beff-raw report scratch.json --full"),

@@ -125,7 +125,7 @@ fn parse_noise(text: &str) -> Result<f64, String> {
 }
 
 /// A share above 0, at most 1.
-fn parse_limit(text: &str) -> Result<f64, String> {
+pub(super) fn parse_limit(text: &str) -> Result<f64, String> {
     match parse_share(text, "95% or 0.95")? {
         share if share <= 0.0 => Err("the share must be above zero; write e.g. 95%, or 0.95".into()),
         share if share > 1.0 => {

@@ -26,7 +26,7 @@ use crate::frame::units::{format_seconds, format_size};
 /// The command.
 pub const COMMAND: Command = Command {
     name: "info",
-    about: "Show the capabilities of this build and this machine, and what is missing",
+    about: "Show capabilities of this build and machine, and what is missing",
     after_help: AFTER_HELP,
     options: InfoArgs::augment_args,
     translate: keep_arguments,

@@ -1,6 +1,7 @@
 //! Commands that belong to no benchmark. They need no MPI.
 
 pub mod compare;
+pub mod gate;
 mod html_page;
 pub mod info;
 pub mod profile;
@@ -15,5 +16,12 @@ pub mod workload;
 use crate::frame::benchmark::Command;
 
 /// All but those that `cli` derives from [`shell`], which need the whole command line.
-pub const COMMANDS: [Command; 6] =
-    [profile::COMMAND, workload::COMMAND, report::COMMAND, compare::COMMAND, schema::COMMAND, info::COMMAND];
+pub const COMMANDS: [Command; 7] = [
+    profile::COMMAND,
+    workload::COMMAND,
+    report::COMMAND,
+    compare::COMMAND,
+    gate::COMMAND,
+    schema::COMMAND,
+    info::COMMAND,
+];

@@ -280,8 +280,8 @@ Exit codes:
     1  an I/O or MPI operation failed; earlier measurements are kept
     2  the command line, the hints file or the launcher was rejected; nothing was measured
     3  data read was not the data written
-    4  compare --fail-below: slower than the limit
-    5  compare --fail-below: the results do not decide it (shared machine, run cut, storage drift)
+    4  compare --fail-below: slower than the limit; gate: slower than the runs before
+    5  compare --fail-below, gate: the results do not decide it (shared machine, run cut, storage drift)
   130  interrupted; earlier measurements are kept
 
 Environment, in seconds:

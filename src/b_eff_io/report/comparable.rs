@@ -10,6 +10,7 @@ use crate::frame::units::{format_size, mb_per_second};
 use crate::frame::values::comparable::QuantityUnit::MegabytesPerSecond;
 use crate::frame::values::comparable::{
     ComparableRun, Fact, FactKind, MeasurementContext, Quantity, QuantityLevel, NOISE_CACHED, NOISE_DIRECT,
+    STORAGE_DRIFT_FACT,
 };
 use crate::frame::values::doubt::doubts;
 use crate::frame::values::interference::is_disturbed;
@@ -40,7 +41,7 @@ fn facts(result: &RunResult) -> Vec<Fact> {
     let mut facts = config_facts(result);
     facts.extend(facts::machine_facts(&result.manifest.machine));
     facts.extend(facts::storage_facts(&result.manifest.storage));
-    facts.push(Fact::new(FactKind::SetUp, "storage under the run", storage_drift(result)));
+    facts.push(Fact::new(FactKind::SetUp, STORAGE_DRIFT_FACT, storage_drift(result)));
     facts
 }
 

@@ -22,7 +22,7 @@ use crate::frame::options::common_help;
 /// The command.
 pub const COMMAND: Command = Command {
     name: "profile",
-    about: "Record the MPI-IO of any application as a file that `replay` runs as a benchmark; show its content",
+    about: "Record the MPI-IO of any application as a file for `replay`; show its content",
     after_help: AFTER_HELP,
     options: ProfileArgs::augment_args,
     translate: keep_arguments,

@@ -1,6 +1,7 @@
 //! Comparison of two sides of runs, as text for a terminal, as Markdown and as JSON. Pure functions.
 
 mod blocks;
+pub mod history;
 mod view;
 mod wording;
 

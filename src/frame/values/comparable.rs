@@ -10,6 +10,9 @@ pub const NOISE_DIRECT: f64 = 1.14;
 /// The same through the page cache.
 pub const NOISE_CACHED: f64 = 2.0;
 
+/// Name of the fact about the steadiness of the storage: evidence of each run, not of its set-up.
+pub const STORAGE_DRIFT_FACT: &str = "storage under the run";
+
 /// Meaning of a differing fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

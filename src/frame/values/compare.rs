@@ -259,7 +259,7 @@ impl ComparableRun {
     }
 }
 
-fn fact_differences(from: &[Fact], to: &[Fact]) -> Vec<FactDifference> {
+pub(super) fn fact_differences(from: &[Fact], to: &[Fact]) -> Vec<FactDifference> {
     let value = |facts: &[Fact], name: &str| facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone());
     let mut names: Vec<(&String, FactKind)> = Vec::new();
     for fact in from.iter().chain(to) {

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod doubt;
 pub mod gate;
 pub(crate) mod hints;
+pub mod history;
 pub mod interference;
 pub mod read_source;
 pub mod storage_drift;
