@@ -15,7 +15,7 @@ pub const ELIMINATION_END: f64 = 0.65;
 const PILOT_SHARE: f64 = 0.002;
 /// Trials measure no less: shorter ones would measure opening and synchronisation.
 const MIN_MEASURED_SECONDS: f64 = 0.05;
-/// Nor less than this share of the rest of their time, which would be the larger part of the search otherwise.
+/// Nor less than this share of the rest of their time, which would be the larger part of the search otherwise, up to a second.
 const MIN_MEASURED_SHARE: f64 = 0.5;
 /// Trials measure no more: there would be too few of them.
 const MAX_MEASURED_SECONDS: f64 = 30.0;
@@ -61,7 +61,7 @@ impl Pace {
     }
 
     fn least_measured_seconds(&self) -> f64 {
-        (MIN_MEASURED_SHARE * self.fixed_seconds).max(MIN_MEASURED_SECONDS)
+        (MIN_MEASURED_SHARE * self.fixed_seconds).clamp(MIN_MEASURED_SECONDS, 1.0)
     }
 
     /// The work with which `trials` of them take `seconds`, within reasonable bounds.
