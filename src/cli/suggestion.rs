@@ -10,6 +10,9 @@ use crate::frame::paths::quoted_word;
 /// Start of clap's suggestion to pass an unknown option as a value, such as the name of a file: nobody means that.
 const AS_VALUE: &str = "to pass '";
 
+/// Likeness of a command that may have been meant: `run` is not `tune`.
+const MIN_LIKENESS: f64 = 0.8;
+
 /// Options of launchers, for the number of ranks.
 const RANK_OPTIONS: [&str; 4] = ["--ranks", "-n", "-np", "--np"];
 
@@ -33,6 +36,10 @@ pub(super) fn add_suggestion(mut error: clap::Error, args: &[OsString], known: K
     if let Some(next) = known.corrected_line(args) {
         error.remove(ContextKind::SuggestedArg);
         return with_tip(error, next);
+    }
+    if error.kind() == ErrorKind::InvalidSubcommand && !known.is_near_command(args) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.remove(ContextKind::Suggested);
     }
     let is_reported = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested]
         .iter()
@@ -99,6 +106,12 @@ fn drop_sign(words: Vec<String>) -> Vec<String> {
 }
 
 impl KnownLine<'_> {
+    /// True if the command that was typed resembles one of the commands; clap suggests more distant ones.
+    fn is_near_command(&self, args: &[OsString]) -> bool {
+        let typed = args.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+        self.commands.iter().any(|command| strsim::jaro_winkler(typed, command.name) > MIN_LIKENESS)
+    }
+
     fn commands_with_option(self, option: &str) -> Option<String> {
         let long = option.strip_prefix("--")?;
         let has = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(long));

@@ -23,9 +23,10 @@ fn search(scratch: &Scratch, ranks: u64, options: &[&str]) -> Value {
     assert!(!trials.is_empty(), "{run}");
     for trial in trials.iter().filter(|trial| trial["outcome"]["refusal"].is_null()) {
         assert!(real(&trial["outcome"]["bytes_per_second"]) > 0.0, "{trial}");
-        assert!(number(&trial["outcome"]["words_checked"]) > 0, "{trial}");
         assert_eq!(number(&trial["outcome"]["words_wrong"]), 0, "{trial}");
     }
+    // A recording is compared in the first trial of each setting.
+    assert!(trials.iter().any(|trial| number(&trial["outcome"]["words_checked"]) > 0), "{run}");
     for form in ["hints", "romio", "mca", "txt"] {
         let text = fs::read_to_string(scratch.join(&format!("out.{form}"))).unwrap();
         assert!(text.starts_with("# beff-raw tune, "), "{text}");

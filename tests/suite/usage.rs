@@ -63,7 +63,7 @@ fn what_needs_no_mpi_comes_once() {
         ("imb --list", 0, "Benchmarks of IMB-IO"),
         ("imb --plan 2 Open_Close", 0, "Plan of an IMB-IO run"),
         ("imb --help", 0, "Usage: beff-raw imb"),
-        ("plan --ranks 2 --types 2", 0, "M_PART"),
+        ("plan --ranks 2 --types 2 --space 10G", 0, "M_PART"),
     ] {
         let run = Launch::new(2).args(words.split(' ')).run();
         run.expect(code);

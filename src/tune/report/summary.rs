@@ -96,9 +96,8 @@ fn ratio(derived: &TuneDerived) -> Option<String> {
 
 fn noise(derived: &TuneDerived) -> Option<String> {
     let noise = derived.noise?;
-    let smallest = derived
-        .smallest_provable_ratio
-        .map_or_else(String::new, |smallest| format!("; the budget can prove a ratio of {smallest:.3}"));
+    let smallest =
+        derived.smallest_provable_ratio.map_or_else(String::new, |smallest| format!("; provable: {smallest:.3}"));
     Some(format!("default against itself {}{smallest}", ratio_text(&noise)))
 }
 
