@@ -1,6 +1,6 @@
 use super::search::{Search, SearchEnd};
 use super::simulation::{factors, has, SimulatedStorage};
-use super::trial::{setting_text, Phase, Setting, Trial};
+use super::trial::{setting_text, Phase, PlannedTrial, Setting, Trial};
 
 const RUNS: u64 = 20;
 
@@ -182,4 +182,41 @@ fn phases_follow_each_other() {
             Phase::Others
         ]
     );
+}
+
+/// All 215 combinations in the same time: each is measured once, and the fastest measurement counts.
+fn grid(storage: &SimulatedStorage) -> (Setting, f64) {
+    let mut all: Vec<Setting> = vec![Vec::new()];
+    for factor in factors() {
+        let with = |setting: &Setting, value: &String| {
+            setting.iter().cloned().chain([(factor.key.clone(), value.clone())]).collect::<Setting>()
+        };
+        let longer: Vec<Setting> =
+            all.iter().flat_map(|setting| factor.values.iter().map(|value| with(setting, value))).collect();
+        all.extend(longer);
+    }
+    let seconds = storage.budget_seconds / (2.0 * all.len() as f64) - storage.fixed_seconds;
+    let mut trials: Vec<Trial> = Vec::new();
+    for setting in all.iter().flat_map(|setting| [Setting::new(), setting.clone()]) {
+        let planned = PlannedTrial { phase: Phase::Single, round: trials.len() as u32 / 2, setting, seconds };
+        trials.push(storage.measure(planned, &trials));
+    }
+    let ratio = |pair: &[Trial]| (pair[1].log_rate().unwrap() - pair[0].log_rate().unwrap()).exp();
+    let best = trials.chunks_exact(2).max_by(|a, b| ratio(a).total_cmp(&ratio(b))).unwrap();
+    (best[1].planned.setting.clone(), ratio(best))
+}
+
+#[test]
+fn a_grid_of_the_same_time_promises_too_much() {
+    let (mut promised_by_grid, mut promised_by_search) = (0.0, 0.0);
+    for seed in 0..RUNS {
+        let storage = SimulatedStorage { ratio: loud, noise: 0.2, seed: seed + 300, ..Default::default() };
+        let (setting, ratio) = grid(&storage);
+        promised_by_grid += (ratio / loud(&setting)).ln() / RUNS as f64;
+        let search = storage.search(&factors());
+        let ratio = search.confirmed_ratio().unwrap().ratio;
+        promised_by_search += (ratio / loud(search.best().unwrap())).ln() / RUNS as f64;
+    }
+    println!("promised by the grid x{:.2}, by the search x{:.2}", promised_by_grid.exp(), promised_by_search.exp());
+    assert!(promised_by_grid > 0.25 && promised_by_search.abs() < 0.05, "{promised_by_grid} {promised_by_search}");
 }
