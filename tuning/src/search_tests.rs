@@ -1,8 +1,18 @@
+use beff_statistics::simulation::run_count;
+
 use super::search::{Search, SearchEnd};
 use super::simulation::{factors, has, SimulatedStorage};
 use super::trial::{setting_text, Phase, PlannedTrial, Setting, Trial};
 
-const RUNS: u64 = 20;
+/// Searches of each kind: ten times as many in `make campaign`.
+fn runs() -> u64 {
+    u64::from(run_count(200))
+}
+
+/// Searches that may find something else: none of 20.
+fn allowed_misses() -> u64 {
+    runs() / 50
+}
 
 struct Tally {
     recommended: Vec<(String, f64, f64, f64)>,
@@ -11,7 +21,7 @@ struct Tally {
 
 fn searches(storage: impl Fn(u64) -> SimulatedStorage) -> Tally {
     let mut tally = Tally { recommended: Vec::new(), ends: Vec::new() };
-    for seed in 0..RUNS {
+    for seed in 0..runs() {
         let storage = storage(seed);
         let search = storage.search(&factors());
         tally.ends.push(search.end());
@@ -28,10 +38,11 @@ fn searches(storage: impl Fn(u64) -> SimulatedStorage) -> Tally {
 
 #[track_caller]
 fn assert_finds(tally: &Tally, best: &str, ratio: f64) {
-    let found = tally.recommended.iter().filter(|(setting, ..)| setting == best).count();
-    assert_eq!(found as u64, RUNS, "{:?} {:?}", tally.recommended, tally.ends);
-    let covered = tally.recommended.iter().filter(|(_, _, low, high)| *low <= ratio && ratio <= *high).count();
-    assert!(covered as u64 >= RUNS - 2, "{:?}", tally.recommended);
+    let found = tally.recommended.iter().filter(|(setting, ..)| setting == best).count() as u64;
+    let covered = tally.recommended.iter().filter(|(_, _, low, high)| *low <= ratio && ratio <= *high).count() as u64;
+    println!("{best}, x{ratio}: found in {found} of {} searches, the ratio is in the interval in {covered}", runs());
+    assert!(found >= runs() - allowed_misses(), "{:?} {:?}", tally.recommended, tally.ends);
+    assert!(covered >= runs() * 9 / 10, "{:?}", tally.recommended);
 }
 
 fn single(setting: &Setting) -> f64 {
@@ -85,7 +96,9 @@ fn nothing_is_recommended_without_an_effect() {
         [(0.05, 0.0, 1.0), (0.2, 0.0, 1.0), (0.05, 0.3, 1.0), (0.05, -0.3, 1.0), (0.05, 0.0, 1.5)]
     {
         let tally = searches(|seed| SimulatedStorage { noise, drift, first, seed: seed + 200, ..Default::default() });
-        assert!(tally.recommended.is_empty(), "{noise} {drift} {first}: {:?}", tally.recommended);
+        let count = tally.recommended.len() as u64;
+        println!("no effect, noise {noise}, drift {drift}, first {first}: {count} of {} recommended", runs());
+        assert!(count <= allowed_misses(), "{noise} {drift} {first}: {:?}", tally.recommended);
     }
 }
 
@@ -157,12 +170,9 @@ fn keys_without_effect_are_dropped() {
     // Either of two keys suffices: one of them stays.
     let either = |setting: &Setting| if has(setting, &[("a", "1")]) || has(setting, &[("d", "1")]) { 1.5 } else { 1.0 };
     let tally = searches(|seed| SimulatedStorage { ratio: either, seed, ..Default::default() });
-    assert!(
-        tally.recommended.iter().all(|(setting, ..)| setting == "a=1" || setting == "d=1"),
-        "{:?}",
-        tally.recommended
-    );
-    assert_eq!(tally.recommended.len() as u64, RUNS);
+    let others = tally.recommended.iter().filter(|(setting, ..)| setting != "a=1" && setting != "d=1").count() as u64;
+    assert!(others <= allowed_misses(), "{:?}", tally.recommended);
+    assert_eq!(tally.recommended.len() as u64, runs());
 }
 
 #[test]
@@ -209,13 +219,13 @@ fn grid(storage: &SimulatedStorage) -> (Setting, f64) {
 #[test]
 fn a_grid_of_the_same_time_promises_too_much() {
     let (mut promised_by_grid, mut promised_by_search) = (0.0, 0.0);
-    for seed in 0..RUNS {
+    for seed in 0..runs() {
         let storage = SimulatedStorage { ratio: loud, noise: 0.2, seed: seed + 300, ..Default::default() };
         let (setting, ratio) = grid(&storage);
-        promised_by_grid += (ratio / loud(&setting)).ln() / RUNS as f64;
+        promised_by_grid += (ratio / loud(&setting)).ln() / runs() as f64;
         let search = storage.search(&factors());
         let ratio = search.confirmed_ratio().unwrap().ratio;
-        promised_by_search += (ratio / loud(search.best().unwrap())).ln() / RUNS as f64;
+        promised_by_search += (ratio / loud(search.best().unwrap())).ln() / runs() as f64;
     }
     println!("promised by the grid x{:.2}, by the search x{:.2}", promised_by_grid.exp(), promised_by_search.exp());
     assert!(promised_by_grid > 0.25 && promised_by_search.abs() < 0.05, "{promised_by_grid} {promised_by_search}");
