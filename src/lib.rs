@@ -10,7 +10,7 @@
 //!
 //! // A benchmark is a row: its commands, and how its results are read.
 //! let names: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
-//! assert_eq!(names, ["b_eff_io", "b_eff", "imb_io", "replay"]);
+//! assert_eq!(names, ["b_eff_io", "b_eff", "imb_io", "replay", "tune"]);
 //!
 //! // A file of results is recognized by its content: this one is none.
 //! assert!(load(b"{}").is_err());
