@@ -1,6 +1,6 @@
 //! beff-raw: the effective I/O bandwidth benchmark b_eff_io, through MPI-IO and other interfaces, and related benchmarks.
 //!
-//! Each benchmark is a module: [`b_eff_io`], [`b_eff`], [`imb_io`], [`replay`]. Their common parts are in [`frame`]. In every benchmark
+//! Each benchmark is a module: [`b_eff_io`], [`b_eff`], [`imb_io`], [`replay`], [`tune`]. Their common parts are in [`frame`]. In every benchmark
 //! module data flows one way: `cli` to `config` to `plan` to `run` to the backends, and back as `records` to `values` to `report`.
 //! [`benchmarks`] is the table of them, [`cli`] derives a command line from it, and [`commands`] has the commands of no benchmark.
 //! ARCHITECTURE.md lists the dependencies that are forbidden.
