@@ -22,7 +22,7 @@ use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::progress::{remaining, RunTitle};
 use crate::frame::command::start::{CommandError, MeasurementSetup};
 use crate::frame::command::{publish_once, start, time_limit};
-use crate::frame::error::Exit;
+use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::{MachineRecord, RunOutcome, StorageRecord};
 use crate::frame::report::{DetailLevel, Outputs, Views};
 use crate::frame::run::clock::Instant;
@@ -45,7 +45,12 @@ pub(crate) type OpenTrials =
 pub(crate) fn run(args: &TuneArgs, open_trials: OpenTrials) -> anyhow::Result<Exit> {
     if args.script {
         let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_else(|_| beff_ffi::built_with().into());
-        publish_once(script::launches(&args.config()?, interpreter(&library, "mpiio")).as_bytes())?;
+        let text = script::launches(&args.config()?, interpreter(&library, &args.backend));
+        let text = text.ok_or_else(|| {
+            let cause = format!("--script: no setting of {} with {library} needs a launch of its own", args.backend);
+            UsageError::new(cause, "Omit --script: tune tries all settings in one launch.")
+        })?;
+        publish_once(text.as_bytes())?;
         return Ok(Exit::Ok);
     }
     start::run_under_mpi(|universe, world| {

@@ -39,6 +39,7 @@ pub(super) fn outcome_line(derived: &TuneDerived) -> String {
             let needed = derived.shortest_budget_seconds.map(|seconds| format_seconds((1.5 * seconds).ceil()));
             format!("no setting is recommended; --budget must be {} or more", needed.unwrap_or_else(|| "longer".into()))
         }
+        (Conclusion::ReadsFromCache, _) => "no setting is recommended; the reads did not come from storage".to_owned(),
         (Conclusion::DefaultFailed, _) => "the default itself was not measured".to_owned(),
         _ => "the search is incomplete".to_owned(),
     }

@@ -94,3 +94,24 @@ fn a_planted_key_is_found_and_the_refused_one_named() {
         [(vec![("romio_cb_write".to_owned(), "enable".to_owned())], "the library refuses it".to_owned())]
     );
 }
+
+#[test]
+fn a_setting_that_reads_a_cache_faster_is_not_recommended() {
+    let with_share = |share: Option<f64>| {
+        let mut result = fixtures::recommended();
+        result.config.trials.access = crate::frame::records::AccessMethod::Read;
+        result.trials.iter_mut().for_each(|trial| trial.outcome.storage_share = share);
+        result
+    };
+    assert_eq!(with_share(Some(1.0)).derived().conclusion, Conclusion::Recommended);
+    for share in [None, Some(0.5)] {
+        let result = with_share(share);
+        assert_eq!(result.derived().conclusion, Conclusion::ReadsFromCache);
+        let text = screen(&result, "cached");
+        assert!(
+            text.contains("the reads did not come from storage")
+                && text.contains("source of the reads") == share.is_none(),
+            "{text}"
+        );
+    }
+}

@@ -11,7 +11,7 @@ kinds! {
     /// Reads came from a cache, or their source is unknown.
     READS_FROM_CACHE = "reads_from_cache", 10,
     "Give --cache keep, if the program that is tuned reads from the cache as well, or --direct required with posix or uring." {
-        /// Smallest share of the bytes from storage; None: unknown.
+        /// Share of the bytes from storage, mean of the trials; None: unknown.
         storage_share: Option<f64>,
     }
 
@@ -38,13 +38,13 @@ fn reads_from_cache(result: &TuneResult) -> Option<Warning> {
         return None;
     }
     let measured = || result.trials.iter().filter(|trial| trial.outcome.refusal.is_none());
-    let mut shares = measured().map(|trial| trial.outcome.storage_share);
-    let share = shares.try_fold(1.0, |least: f64, share| Some(least.min(share?)));
+    let shares: Option<Vec<f64>> = measured().map(|trial| trial.outcome.storage_share).collect();
+    let share = shares.map(|shares| shares.iter().sum::<f64>() / shares.len().max(1) as f64);
     if measured().next().is_none() || share.is_some_and(|share| share >= MIN_STORAGE_SHARE) {
         return None;
     }
     let text = match share {
-        Some(share) => format!("only {:.0} % of the bytes of some reads came from storage", 100.0 * share),
+        Some(share) => format!("only {:.0} % of the bytes came from storage", 100.0 * share),
         None => "the source of the reads is unknown".to_owned(),
     };
     let warning = READS_FROM_CACHE.warning().with_figure("storage_share", share);

@@ -28,6 +28,8 @@ pub enum Conclusion {
     TooShort,
     /// The default itself was not measured.
     DefaultFailed,
+    /// Reads were to be made fast, and came from a cache, or from an unknown source.
+    ReadsFromCache,
     /// The search was cut.
     Incomplete,
 }
@@ -101,7 +103,12 @@ pub fn derive(result: &TuneResult) -> TuneDerived {
     let (mut search, _) = Search::resume(result.setup.search_plan(&result.config), &trials);
     // Without a next trial, the search has ended.
     let _ = search.next_trial();
-    let conclusion = conclusion(result.outcome(), search.end());
+    let warnings = kinds::warnings(result);
+    let is_cached = warnings.iter().any(|warning| warning.is_kind(&kinds::READS_FROM_CACHE));
+    let conclusion = match conclusion(result.outcome(), search.end()) {
+        Conclusion::Recommended if is_cached => Conclusion::ReadsFromCache,
+        found => found,
+    };
     let phase = if search.confirmed_ratio().is_some() { Phase::Confirmation } else { Phase::Noise };
     let best = search.best().cloned();
     let effects =
@@ -128,7 +135,7 @@ pub fn derive(result: &TuneResult) -> TuneDerived {
         untried: search.untried().len() as u64,
         others: best.as_ref().map_or_else(Vec::new, |best| others(result, best)),
         best,
-        warnings: kinds::warnings(result),
+        warnings,
     }
 }
 
