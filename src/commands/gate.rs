@@ -35,7 +35,8 @@ const AFTER_HELP: &str = concat!(
 
 Verdicts:
   PASS, exit code 0; SLOWER, 4; INCONCLUSIVE, 5: the run was shared, cut, or on storage that drifted, or fewer than
-  3 good runs are before it; WRONG DATA, 3. Equal runs are called slower in less than 1 of 100 gates.
+  3 good runs are before it; WRONG DATA, 3. Equal runs with independent, normal noise are called slower in fewer than
+  1 of 100 gates; docs/compare.md has the figures for drift, outliers and correlated nights, which are up to 2 of 100.
 
 ",
     common_help!()

@@ -211,8 +211,8 @@ pub(crate) const TUNE_HELP: &str = concat!(
     "Examples:
   Hints for collective writes of small chunks, in five minutes:
       mpirun -n 16 beff-raw tune --path /scratch --types 0 --chunks 32K,32K+8 --budget 5m --out tuned
-  Does the result hold? The default and the tuned setting in turn:
-      mpirun -n 16 beff-raw io --path /scratch --types 0 --variant tuned:$(tail -1 tuned.romio | tr ' ' =)
+  Does the result hold? The default and the setting in turn, as tuned.txt states it:
+      mpirun -n 16 beff-raw io --path /scratch --types 0 --variant tuned:cb_nodes=2
   Hints for a recorded application:
       mpirun -n 16 beff-raw tune --path /scratch app.csv --budget 20m --out app
   Components of Open MPI, which need a launch of their own:
