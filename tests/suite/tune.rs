@@ -11,11 +11,21 @@ fn real(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// Long enough for a whole search where a trial takes half a second; a shorter one ends after the pilots.
-const QUICK: [&str; 7] = ["tune", "--budget", "12s", "--memory-per-process", "64M", "--space", "200M"];
+/// Long enough for a whole search where a trial takes half a second. A shorter one ends after the pilots, as where
+/// creating and synchronizing files takes seconds: there the same search gets more time.
+const BUDGETS: [&str; 3] = ["12s", "30s", "75s"];
 
 fn search(scratch: &Scratch, ranks: u64, options: &[&str]) -> Value {
-    let run = Launch::new(ranks).args(QUICK).args(options).into(scratch).run();
+    let quick = |budget| ["tune", "--budget", budget, "--memory-per-process", "64M", "--space", "200M"];
+    let launch = |budget| Launch::new(ranks).args(quick(budget)).args(options).into(scratch).run();
+    let mut run = launch(BUDGETS[0]);
+    for budget in &BUDGETS[1..] {
+        run.expect(0);
+        if items(&document(scratch)["trials"]).len() > 1 {
+            break;
+        }
+        run = launch(budget);
+    }
     run.expect(0);
     assert!(run.stdout.contains("\ntune: "), "{run}");
     let result = document(scratch);
