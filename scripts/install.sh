@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# `make install`: builds for the MPI that is found (or MPICC) and installs below PREFIX: bin/beff-raw, lib/beff-raw/<mpi>/ with the profiler,
-# completions of bash, zsh and fish, manual pages. DESTDIR stands before PREFIX, for packages.
+# `make install`: builds for every MPI that is found (or for MPICC alone) and installs below PREFIX: bin/beff-raw, which starts the program of
+# the MPI at hand; libexec/beff-raw/beff-raw-<mpi>, with debug information in .debug/; lib/beff-raw/<mpi>/ with the profiler; completions of
+# bash, zsh and fish, manual pages, schemas and job scripts. A program of an MPI that is not built now stays. DESTDIR stands before PREFIX, for
+# packages.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -11,25 +13,60 @@ to=${DESTDIR:-}$prefix
 mkdir -p "$to/bin" 2>/dev/null && [ -w "$to/bin" ] ||
     die "cannot write to $to/bin" "choose a place of your own: make install PREFIX=\$HOME/.local" "or install as root"
 
-name=$("$root/scripts/setup.sh" run)
-environment=$("$root/scripts/env.sh" "$name")
-eval "$environment"
-find_cargo
-say "build: release, $BEFF_MPI_NAME ($MPICC)"
-cargo build --release --locked --workspace --manifest-path "$root/Cargo.toml" >&2
+# names: the MPIs to build for, one per line.
+names() {
+    local name found=
+    if [ -z "${MPICC:-}" ]; then
+        for name in mpich openmpi; do
+            if find_mpi "$name" >/dev/null; then found=1 && echo "$name"; fi
+        done
+    fi
+    [ -n "$found" ] || "$root/scripts/setup.sh" run
+}
 
-built=$CARGO_TARGET_DIR/release
-install -D -m 755 "$built/beff-raw" "$to/bin/beff-raw"
-install -D -m 755 "$built/libbeff_profiler.so" "$to/lib/beff-raw/$BEFF_MPI_NAME/libbeff_profiler.so"
+# install_stripped BUILT INSTALLED: without debug information, which goes into a file of its own, if objcopy is there.
+install_stripped() {
+    local debug
+    debug=$(dirname "$2")/.debug/$(basename "$2").debug
+    install -D -m 755 "$1" "$2"
+    have objcopy || return 0
+    mkdir -p "$(dirname "$debug")"
+    objcopy --only-keep-debug "$1" "$debug"
+    objcopy --strip-debug --add-gnu-debuglink="$debug" "$1" "$2"
+}
+
+# build_and_install NAME: in a shell of its own, whose environment is that of this MPI.
+build_and_install() (
+    environment=$("$root/scripts/env.sh" "$1")
+    eval "$environment"
+    say "build: release, $BEFF_MPI_NAME ($MPICC)"
+    cargo build --release --locked --workspace --manifest-path "$root/Cargo.toml" >&2
+    built=$CARGO_TARGET_DIR/release
+    install_stripped "$built/beff-raw" "$to/libexec/beff-raw/beff-raw-$BEFF_MPI_NAME"
+    install_stripped "$built/libbeff_profiler.so" "$to/lib/beff-raw/$BEFF_MPI_NAME/libbeff_profiler.so"
+    echo "$BEFF_MPI_NAME"
+)
+
+find_cargo
+found=$(names)
+installed=
+for name in $found; do
+    installed="$installed $(build_and_install "$name")"
+done
+
+install -D -m 755 "$root/scripts/beff-raw.sh" "$to/bin/beff-raw"
+program="$to/libexec/beff-raw/beff-raw-${installed##* }"
 completions() { # SHELL FILE
     mkdir -p "$(dirname "$2")"
-    "$built/beff-raw" completions "$1" >"$2"
+    "$program" completions "$1" >"$2"
 }
 completions bash "$to/share/bash-completion/completions/beff-raw"
 completions zsh "$to/share/zsh/site-functions/_beff-raw"
 completions fish "$to/share/fish/vendor_completions.d/beff-raw.fish"
 mkdir -p "$to/share/man/man1"
-"$built/beff-raw" man "$to/share/man/man1"
-say "installed below $to: bin/beff-raw for $BEFF_MPI_NAME, profiler, completions, manual pages"
+"$program" man "$to/share/man/man1"
+install -D -m 644 -t "$to/share/beff-raw/schemas" "$root"/docs/*-schema.json
+install -D -m 644 -t "$to/share/beff-raw/jobs" "$root"/docs/jobs/*.sh
+say "installed below $to: bin/beff-raw, programs and profilers for$installed, completions, manual pages, schemas, job scripts"
 case :$PATH: in *:"$prefix/bin":*) ;; *) say "your shell does not look there yet: export PATH=$prefix/bin:\$PATH" ;; esac
 say "next: beff-raw info, then mpirun -n 2 beff-raw --path DIR; man beff-raw"

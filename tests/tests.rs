@@ -55,6 +55,8 @@ mod imb_faults;
 mod imb_format;
 #[path = "suite/inject.rs"]
 mod inject;
+#[path = "suite/install.rs"]
+mod install;
 #[path = "suite/jobs.rs"]
 mod jobs;
 #[path = "suite/jobs_slurm.rs"]

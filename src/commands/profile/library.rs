@@ -10,8 +10,8 @@ const LIBRARY_NAME: &str = "libbeff_profiler.so";
 /// Marker in a profiler, followed by the interface for which it was built.
 const ABI_MARKER: &[u8] = b"beff-profiler-abi=";
 
-/// The profiler for `abi`: named by BEFF_PROFILER, or in the directory of this program, in its `../lib/beff-raw`, or next to a build of
-/// it with another MPI.
+/// The profiler for `abi`: named by BEFF_PROFILER, or in the directory of this program, in the `lib/beff-raw` of its prefix (the program is
+/// in `libexec/beff-raw` or `bin`), or next to a build of it with another MPI.
 pub fn find(abi: Abi) -> Option<PathBuf> {
     candidate_paths().into_iter().find(|path| read_abi(path) == Some(abi))
 }
@@ -58,7 +58,12 @@ fn command_for(program: &Path, abi: Option<Abi>, is_file: impl Fn(&Path) -> bool
             format!("cd {root} && eval \"$(scripts/env.sh {mpi})\" && cargo build --profile {profile} -p beff-profiler")
         }
         _ => {
-            let prefix = target.filter(|_| name(program.parent()).is_some_and(|name| name == "bin"));
+            let is_in = |place: &str| program.parent().is_some_and(|directory| directory.ends_with(place));
+            let prefix = match (is_in("bin"), is_in("libexec/beff-raw")) {
+                (true, _) => target,
+                (_, true) => target.and_then(Path::parent),
+                _ => None,
+            };
             let prefix =
                 prefix.map_or_else(String::new, |prefix| format!(" PREFIX={}", quoted_word(prefix.as_os_str())));
             let wrapper = abi.map_or_else(String::new, |abi| format!(" MPICC=<mpicc of {}>", abi.name()));
@@ -73,9 +78,9 @@ fn candidate_paths() -> Vec<PathBuf> {
     let Some(directory) = program.parent() else { return places };
     places.push(directory.join(LIBRARY_NAME));
     if let Some(above) = directory.parent() {
-        let installed = above.join("lib/beff-raw");
-        places.push(installed.join(LIBRARY_NAME));
-        places.extend(sorted_entries(&installed).map(|inner| inner.join(LIBRARY_NAME)));
+        for prefix in [Some(above), above.parent()].into_iter().flatten() {
+            places.extend(sorted_entries(&prefix.join("lib/beff-raw")).map(|inner| inner.join(LIBRARY_NAME)));
+        }
         // target-mpich/release next to target-openmpi/release.
         let (profile, builds) = (directory.file_name().unwrap_or_default(), above.parent());
         places.extend(builds.into_iter().flat_map(sorted_entries).map(|build| build.join(profile).join(LIBRARY_NAME)));
@@ -116,6 +121,7 @@ mod tests {
             of("/opt/x/bin/beff-raw", None),
             "make install PREFIX=/opt/x, in the source directory of this program"
         );
+        assert!(of("/opt/x/libexec/beff-raw/beff-raw-mpich", None).starts_with("make install PREFIX=/opt/x, in"));
         let other = of("/src/target-mpich/release/beff-raw", Some(Abi::Standard));
         assert!(other.starts_with("make install MPICC=<mpicc of the standard ABI of MPI-5>"), "{other}");
         assert!(of("beff-raw", None).starts_with("make install, in"));

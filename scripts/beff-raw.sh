@@ -1,0 +1,60 @@
+#!/bin/sh
+# beff-raw: starts the program that was built for the MPI whose launcher started this process. `make install` installs the programs as
+# ../libexec/beff-raw/beff-raw-NAME, NAME being mpich, openmpi or intel. BEFF_RAW_MPI=NAME chooses one.
+set -u
+
+fail() {
+    echo "beff-raw: $1" >&2
+    exit 2
+}
+
+program=$(readlink -f -- "$0") || fail "the path of $0 cannot be resolved"
+directory=${program%/*}/../libexec/beff-raw
+
+# The families whose launcher started this process, from the variables that it sets for each process; empty without a launcher, or with one
+# that starts the programs of several (srun, flux run).
+families() {
+    if [ -n "${OMPI_COMM_WORLD_SIZE:-}${JSM_NAMESPACE_SIZE:-}" ]; then
+        echo openmpi
+    elif [ -n "${PMI_SIZE:-}${PMI_RANK:-}${MPI_LOCALNRANKS:-}${MV2_COMM_WORLD_SIZE:-}" ]; then
+        # One binary interface: the programs run with the library of either.
+        echo mpich intel
+    fi
+}
+is_several() {
+    [ -n "${FLUX_JOB_SIZE:-}${SLURM_STEP_NUM_TASKS:-}${PALS_RANKID:-}${ALPS_APP_PE:-}${PMIX_RANK:-}" ]
+}
+
+installed=
+for path in "$directory"/beff-raw-*; do
+    case $path in *.debug) continue ;; esac
+    if [ -x "$path" ]; then installed="$installed ${path##*/beff-raw-}"; fi
+done
+[ -n "$installed" ] || fail "no program is installed in $directory; run make install again"
+
+if [ -n "${BEFF_RAW_MPI:-}" ]; then
+    asked=$BEFF_RAW_MPI
+    [ -x "$directory/beff-raw-$asked" ] || fail "BEFF_RAW_MPI=$asked: there are programs for$installed"
+else
+    asked=$(families)
+    if [ -z "$asked" ]; then
+        # shellcheck disable=SC2086 # a list of names
+        set -- $installed -- "$@"
+        if [ "$2" != -- ] && is_several; then
+            fail "this launcher starts programs of several MPIs, and there are programs for$installed; choose one: BEFF_RAW_MPI=$1"
+        fi
+        while [ "$1" != -- ]; do shift; done
+        shift
+        asked=$installed
+    fi
+fi
+
+reason=
+for name in $asked; do
+    candidate=$directory/beff-raw-$name
+    if [ ! -x "$candidate" ]; then continue; fi
+    # A library that is missing on this host is an error of the dynamic linker, which would come too late after exec.
+    if reason=$("$candidate" --version 2>&1 >/dev/null); then exec "$candidate" "$@"; fi
+done
+[ -z "$reason" ] || fail "the program for $name does not start here: $reason"
+fail "the launcher is one of $(echo "$asked" | sed 's/ / or /g'), and there are programs for$installed; build it: make install MPICC=<its mpicc>"

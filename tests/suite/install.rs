@@ -1,0 +1,95 @@
+//! The launcher that `make install` puts into `bin`: it starts the program of the MPI whose launcher started it. Programs are substitutes.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::support::Scratch;
+
+fn executable(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// An installation with programs that print their name and arguments; those of `broken` do not start.
+fn installation(scratch: &Scratch, names: &[&str], broken: &[&str]) -> PathBuf {
+    let launcher = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/beff-raw.sh")).unwrap();
+    let prefix = scratch.join("a prefix");
+    executable(&prefix.join("bin/beff-raw"), &launcher);
+    let programs = prefix.join("libexec/beff-raw");
+    for name in names {
+        executable(&programs.join(format!("beff-raw-{name}")), &format!("#!/bin/sh\necho {name} \"$#:$*\"\n"));
+    }
+    for name in broken {
+        let text = "#!/bin/sh\necho libmpi.so.12: cannot open shared object file >&2\nexit 127\n";
+        executable(&programs.join(format!("beff-raw-{name}")), text);
+    }
+    prefix.join("bin/beff-raw")
+}
+
+fn start(program: &Path, variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", "/usr/bin:/bin").envs(variables.iter().copied());
+    command.args(["io", "--path", "a b", "--"]).output().unwrap()
+}
+
+#[test]
+fn the_launcher_of_each_mpi_starts_its_program() {
+    let scratch = Scratch::new();
+    let program = installation(&scratch, &["mpich", "openmpi"], &[]);
+    let link = scratch.join("beff-raw");
+    std::os::unix::fs::symlink(&program, &link).unwrap();
+    for (variables, name) in [
+        (&[][..], "mpich"),
+        (&[("PMI_SIZE", "2"), ("PMI_RANK", "1")], "mpich"),
+        (&[("MPI_LOCALNRANKS", "2")], "mpich"),
+        (&[("OMPI_COMM_WORLD_SIZE", "2"), ("PMIX_RANK", "0")], "openmpi"),
+        (&[("BEFF_RAW_MPI", "openmpi"), ("PMI_SIZE", "2")], "openmpi"),
+        (&[("BEFF_RAW_MPI", "openmpi"), ("SLURM_STEP_NUM_TASKS", "2")], "openmpi"),
+    ] {
+        for program in [&program, &link] {
+            let found = start(program, variables);
+            let text = String::from_utf8_lossy(&found.stdout).into_owned();
+            assert_eq!(text, format!("{name} 4:io --path a b --\n"), "{variables:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_decided_or_started_is_one_sentence() {
+    for (names, broken, variables, parts) in [
+        (
+            &["mpich", "openmpi"][..],
+            &[][..],
+            &[("SLURM_STEP_NUM_TASKS", "2")][..],
+            &["several MPIs", "BEFF_RAW_MPI=mpich"][..],
+        ),
+        (&["openmpi"], &[], &[("PMI_SIZE", "2")], &["mpich or intel", "programs for openmpi", "make install"]),
+        (
+            &["mpich"],
+            &["openmpi"],
+            &[("OMPI_COMM_WORLD_SIZE", "2")],
+            &["for openmpi does not start here", "libmpi.so.12"],
+        ),
+        (&["mpich"], &[], &[("BEFF_RAW_MPI", "cray")], &["cray", "programs for mpich"]),
+        (&[], &[], &[], &["no program is installed", "make install"]),
+    ] {
+        let scratch = Scratch::new();
+        let found = start(&installation(&scratch, names, broken), variables);
+        let text = String::from_utf8_lossy(&found.stderr).into_owned();
+        assert_eq!((found.status.code(), text.lines().count()), (Some(2), 1), "{variables:?}: {text}");
+        assert!(
+            text.starts_with("beff-raw: ") && parts.iter().all(|part| text.contains(part)),
+            "{variables:?}: {text}"
+        );
+    }
+    // One program for all launchers; a program that starts, if there is no launcher.
+    let scratch = Scratch::new();
+    let found = start(&installation(&scratch, &["openmpi"], &[]), &[("SLURM_STEP_NUM_TASKS", "2")]);
+    assert!(found.stdout.starts_with(b"openmpi "), "{found:?}");
+    let scratch = Scratch::new();
+    let found = start(&installation(&scratch, &["openmpi"], &["mpich"]), &[]);
+    assert!(found.stdout.starts_with(b"openmpi "), "{found:?}");
+}
