@@ -11,7 +11,7 @@ use clap::{ArgMatches, Args};
 
 use self::suggestion::{add_suggestion, KnownLine};
 use crate::benchmarks::BENCHMARKS;
-use crate::commands::{shell, COMMANDS};
+use crate::commands::{man, shell, COMMANDS};
 use crate::frame::benchmark::{keep_arguments, parse_options, Command};
 use crate::frame::error::UsageError;
 use crate::frame::options::{common_help, HEADING_MEASUREMENT};
@@ -73,10 +73,10 @@ const COMPLETIONS: Command = Command {
 const MAN: Command = Command {
     name: "man",
     about: "Write the manual pages of all commands into a directory",
-    after_help: shell::MAN_HELP,
-    options: shell::ManArgs::augment_args,
+    after_help: man::MAN_HELP,
+    options: man::ManArgs::augment_args,
     translate: keep_arguments,
-    run: |options| shell::man(&parse_options(options)?, command_line()),
+    run: |options| man::man(&parse_options(options)?, command_line()),
     measures: false,
     is_host_specific: true,
 };

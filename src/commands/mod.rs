@@ -4,6 +4,7 @@ pub mod compare;
 pub mod gate;
 mod html_page;
 pub mod info;
+pub mod man;
 pub mod profile;
 pub mod report;
 mod results;
