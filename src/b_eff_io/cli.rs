@@ -6,8 +6,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::config::{
-    BufferPolicy, ChunkOrder, CollectivePolicy, InjectedFault, InjectionPoint, Partitions, PreallocatePolicy,
-    ReadShare, Release, RepeatPolicy, SpaceLimit, Termination, Verify,
+    BufferPolicy, ChunkOrder, CollectivePolicy, CorruptionPolicy, InjectedFault, InjectionPoint, Partitions,
+    PreallocatePolicy, ReadShare, Release, RepeatPolicy, SpaceLimit, Termination, Verify,
 };
 use super::settings::{self, SettingOverride};
 use crate::frame::backends;
@@ -194,6 +194,9 @@ pub struct RunArgs {
     /// full, all reads and every byte of every file, before and after each access
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "sample", help_heading = HEADING_CHECKS)]
     pub verify: Verify,
+    /// What follows wrong data of a backend; the exit code is 3 in any case
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "continue", help_heading = HEADING_CHECKS)]
+    pub on_corruption: CorruptionPolicy,
     /// Rmax of LINPACK on this system in Gflop/s, for the balance factor
     #[arg(long, value_name = "GFLOPS", value_parser = options::parse_positive, help_heading = HEADING_MEASUREMENT)]
     pub rmax: Option<f64>,
@@ -301,6 +304,11 @@ words! { ChunkOrder:
 words! { Verify:
     Sample = "sample", "buffers of the last reads of each pattern, and a sample of the files";
     Full = "full", "all reads, and every byte of every file";
+}
+words! { CorruptionPolicy:
+    Continue = "continue", "all backends are measured to the end";
+    Skip = "skip", "the backend is not run any more, from the next pattern type on; the others are";
+    End = "end", "the run ends";
 }
 words! { CollectivePolicy:
     Auto = "auto", "two-phase where ranks share sectors or new blocks, else independent";

@@ -9,6 +9,8 @@ use beff_ffi::{Comm, Universe};
 use super::cli::IoArgs;
 use super::config::{Config, ExchangePolicy, SpaceLimit, Variant};
 use super::continuation;
+use super::pattern_type::PatternType;
+use super::plan::hints::for_open;
 use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
 use super::plan::time_limit::fitting_time_seconds;
@@ -19,7 +21,7 @@ use super::run::drivers::driver_options;
 use super::run::execute::execute;
 use super::run::run_limit::RunLimit;
 use super::run::state::{find_unshareable, RunState};
-use super::run::variants::find_ineffective;
+use crate::frame::backends;
 use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::{measure_and_report, MeasuredFiles};
 use crate::frame::command::observer::ResultCollector;
@@ -28,11 +30,12 @@ use crate::frame::command::progress::RunTitle;
 use crate::frame::command::start::{CommandError, MeasurementSetup};
 use crate::frame::command::{backend_capabilities, directory, start, time_limit};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::records::{StorageRecord, TimeLimitRecord};
+use crate::frame::records::{AccessMethod, StorageRecord, TimeLimitRecord};
 use crate::frame::report::{DetailLevel, Views};
 use crate::frame::run::availability::{self, SkippedBackend};
 use crate::frame::run::clock::Instant;
 use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::variants::ContestantRequests;
 use crate::frame::run::RunObserver;
 use crate::frame::system::memory::process_age_seconds;
 use crate::frame::system::storage::is_space_unknown;
@@ -77,8 +80,10 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let title = || RunTitle::new(text, &config.backends, Some(&config.path));
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
+    let run_name = config.run_dir.as_deref();
+    let stripe = (storage.fs_type.as_str(), config.stripe);
     let (mut run_dir, outputs) =
-        directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
+        directory::create_run_directory(world, &config.path, run_name, &config.backends, stripe, outputs)?;
     directory::try_direct_io(world, &mut run_dir, &mut storage, config.first_direct(), config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
     directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.hosts)?;
@@ -129,9 +134,18 @@ fn skip_contestants(world: &Comm, config: &Config, run_dir: &RunDir) -> Result<V
     start::report_skipped(world, &refused);
     not_run.extend(refused);
     availability::check_any_available(&config.backends, &not_run).map_err(|e| CommandError::Collective(e.into()))?;
-    let ineffective = find_ineffective(world, config, run_dir, &not_run)?;
-    start::report_skipped(world, &ineffective);
-    not_run.extend(ineffective);
+    let hints = |name: &str| for_open(&config.of(name).hints, world.size(), AccessMethod::Write, PatternType::Scatter);
+    let without_hints = |name: &str| {
+        let own = config.variants.iter().find(|variant| variant.backend == name).cloned().unwrap_or_default();
+        Variant { backend: backends::backend_of(name).to_owned(), hints: Vec::new(), ..own }
+    };
+    let requests = ContestantRequests {
+        contestants: &config.backends,
+        hints: &hints,
+        driver: &options,
+        are_alike: &|one, other| without_hints(one) == without_hints(other),
+    };
+    start::skip_ineffective_variants(world, run_dir, &requests, &mut not_run)?;
     Ok(not_run)
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::b_eff_io::hints::HintRule;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends;
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, TimeLimit};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Stripe, TimeLimit};
 use crate::frame::records::StorageKey;
 
 /// Published definition of b_eff_io that determines the schedule, the default partitions and the validity. The values of all three are
@@ -149,6 +149,19 @@ pub enum Verify {
     Sample,
     /// Buffers of all reads, and untimed passes over every byte of every file, by another rank than the writer.
     Full,
+}
+
+/// What follows wrong data of a contestant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CorruptionPolicy {
+    /// All contestants are measured to the end.
+    #[default]
+    Continue,
+    /// The contestant is not run any more, from the next type on; the others are.
+    Skip,
+    /// The run ends.
+    End,
 }
 
 /// How drivers without collective calls run collective patterns.
@@ -378,6 +391,9 @@ pub struct Config {
     pub full_rewrite: bool,
     /// Type 1 uses the shared file pointer; false: a strided view, one chunk per collective call.
     pub shared_pointer: bool,
+    /// A collective write and read establish connections before the first pattern; false in older results, which did not.
+    #[serde(default)]
+    pub connection_setup: bool,
     /// Memory available to one rank; None: detected.
     pub memory_per_process_bytes: Option<u64>,
     /// Space limit for all files of the run.
@@ -388,6 +404,9 @@ pub struct Config {
     pub termination: Termination,
     /// Depth of verification.
     pub verify: Verify,
+    /// What follows wrong data of a contestant.
+    #[serde(default)]
+    pub on_corruption: CorruptionPolicy,
     /// Direct I/O of the backends that support it.
     pub direct: DirectPolicy,
     /// Alignment of offsets and lengths of direct transfers (--dio-align); None: that of the file system, or of a trial.
@@ -396,6 +415,9 @@ pub struct Config {
     /// Parameters of the storage given by `--storage`; those in force are in `sheet` of the storage.
     #[serde(default)]
     pub storage: Vec<(StorageKey, String)>,
+    /// Stripes of new files (--stripe); None: as the directory --path.
+    #[serde(default)]
+    pub stripe: Option<Stripe>,
     /// Maximum number of operations in flight (uring); None: by calibration for each chunk size (`queue_calibrations`).
     #[serde(default)]
     pub queue_depth: Option<u32>,

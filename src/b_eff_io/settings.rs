@@ -20,7 +20,7 @@ enum SettingValues {
     Words(&'static [(&'static str, SettingOverride)]),
 }
 
-const KEYS: [SettingKey; 5] = [
+const KEYS: [SettingKey; 6] = [
     SettingKey {
         name: "segment-multiple",
         values: SettingValues::Size(SettingOverride::SegmentMultiple),
@@ -45,6 +45,18 @@ const KEYS: [SettingKey; 5] = [
         commands: &["io"],
         is_defined: true,
         meaning: "on: open with MPI_MODE_UNIQUE_OPEN (mpiio), which may delay every sync to the close",
+    },
+    SettingKey {
+        name: "connection-setup",
+        values: SettingValues::Words(&[
+            ("on", SettingOverride::ConnectionSetup(true)),
+            ("off", SettingOverride::ConnectionSetup(false)),
+        ]),
+        default: None,
+        commands: &["io"],
+        is_defined: false,
+        meaning: "on: one collective write and read of a small file before the first pattern establish the connections of mpiio, outside the timed \
+            region (connection_setup_seconds); off: they are part of the first pattern [default: on; with --strict and --release 2.1 off]",
     },
     SettingKey {
         name: "exchange",
@@ -82,6 +94,8 @@ pub enum SettingOverride {
     SharedPointer(bool),
     /// MPI_MODE_UNIQUE_OPEN.
     UniqueOpen(bool),
+    /// Collective calls before the first pattern.
+    ConnectionSetup(bool),
     /// Exchange of two-phase transfers.
     Exchange(ExchangePolicy),
     /// Preallocation before direct first writes.
@@ -97,6 +111,8 @@ pub struct EffectiveSettings {
     pub shared_pointer: bool,
     /// MPI_MODE_UNIQUE_OPEN.
     pub unique_open: bool,
+    /// Collective calls before the first pattern; None: by the definition.
+    pub connection_setup: Option<bool>,
     /// Exchange of two-phase transfers.
     pub exchange: ExchangePolicy,
     /// Preallocation before direct first writes; None: as `--preallocate`.
@@ -109,6 +125,7 @@ impl Default for EffectiveSettings {
             segment_multiple_bytes: 1 << 20,
             shared_pointer: true,
             unique_open: false,
+            connection_setup: None,
             exchange: ExchangePolicy::Auto,
             preallocate: None,
         }
@@ -125,6 +142,7 @@ impl EffectiveSettings {
                 SettingOverride::SegmentMultiple(bytes) => settings.segment_multiple_bytes = bytes,
                 SettingOverride::SharedPointer(is_used) => settings.shared_pointer = is_used,
                 SettingOverride::UniqueOpen(is_unique) => settings.unique_open = is_unique,
+                SettingOverride::ConnectionSetup(is_done) => settings.connection_setup = Some(is_done),
                 SettingOverride::Exchange(policy) => settings.exchange = policy,
                 SettingOverride::Preallocate(policy) => settings.preallocate = Some(policy),
             }
@@ -215,12 +233,13 @@ mod tests {
     #[test]
     fn every_value_is_read_and_the_last_one_counts() {
         let read =
-            ["segment-multiple=4M", "shared-pointer=off", "exchange=auto", "exchange=messages", "preallocate=size"];
-        let set: Vec<SettingOverride> = read.iter().map(|text| parse_for_io(text).unwrap()).collect();
+            "segment-multiple=4M shared-pointer=off connection-setup=off exchange=auto exchange=messages preallocate=size";
+        let set: Vec<SettingOverride> = read.split(' ').map(|text| parse_for_io(text).unwrap()).collect();
         let expected = EffectiveSettings {
             segment_multiple_bytes: 4 << 20,
             shared_pointer: false,
             unique_open: false,
+            connection_setup: Some(false),
             exchange: ExchangePolicy::Messages,
             preallocate: Some(PreallocatePolicy::Size),
         };
@@ -229,7 +248,7 @@ mod tests {
 
     #[test]
     fn what_there_is_not_is_answered_with_what_there_is() {
-        let all = "segment-multiple, shared-pointer, unique-open, exchange, preallocate";
+        let all = "segment-multiple, shared-pointer, unique-open, connection-setup, exchange, preallocate";
         for (text, parts) in [
             ("exchange", &["KEY=VALUE", all][..]),
             ("exchnage=auto", &["no key 'exchnage'", all, "Did you mean exchange?"]),
@@ -249,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_help_of_a_command_has_its_keys() {
-        for (command, keys) in [("io", 5), ("plan", 3)] {
+        for (command, keys) in [("io", 6), ("plan", 3)] {
             let text = help(command);
             assert_eq!(text.lines().count(), 1 + keys, "{text}");
             assert!(text.contains("exchange=auto|shared-memory|messages: "), "{text}");

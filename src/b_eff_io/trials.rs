@@ -50,8 +50,14 @@ pub(crate) fn open_trials<'a>(
     })?;
 
     let names = [config.backend.clone(), format!("{}{VARIANT_MARK}{VARIANT}", config.backend)];
-    let (mut run_dir, _) =
-        directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &names, None)?;
+    let (mut run_dir, _) = directory::create_run_directory(
+        world,
+        &config.path,
+        config.run_dir.as_deref(),
+        &names,
+        (storage.fs_type.as_str(), None),
+        None,
+    )?;
     // A setting may be direct where the default is not.
     let direct = backends::supports(&config.backend, |row| row.can_direct).then_some(config.backend.as_str());
     directory::try_direct_io(world, &mut run_dir, &mut storage, direct, None)?;

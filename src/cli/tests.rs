@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use super::*;
 use crate::b_eff_io::cli::{FaultInjectionArgs, IoArgs, PlanArgs, PlannedRate, RewriteScope, RunArgs, TransferArgs};
 use crate::b_eff_io::config::{
-    BufferPolicy, CollectivePolicy, InjectedFault, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination,
-    Verify,
+    BufferPolicy, CollectivePolicy, CorruptionPolicy, InjectedFault, Partitions, PreallocatePolicy, Release,
+    SpaceLimit, Termination, Verify,
 };
 use crate::commands::report::ReportArgs;
 use crate::frame::benchmark::{default_options, parse_options};
@@ -110,6 +110,7 @@ fn defaults() {
         latency: false,
         hints: None,
         verify: Verify::Sample,
+        on_corruption: CorruptionPolicy::Continue,
         rmax: None,
         seed: DEFAULT_SEED,
         faults: FaultInjectionArgs { inject: None, inject_at: None },

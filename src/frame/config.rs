@@ -39,6 +39,15 @@ impl DirectPolicy {
     }
 }
 
+/// Stripes of new files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stripe {
+    /// Number of targets; -1: all (Lustre).
+    pub count: i64,
+    /// Bytes on a target before the next one.
+    pub size_bytes: u64,
+}
+
 /// Treatment of the page cache, so that reads measure the storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -7,11 +7,14 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 
 use crate::frame::backends::nearest_name;
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy, TimeLimit};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy, Stripe, TimeLimit};
 use crate::frame::records::StorageKey;
 use crate::frame::run::direct_trial::MAX_OPTION_BYTES;
 use crate::frame::system::host::host_name;
 use crate::frame::units;
+
+/// Lustre accepts multiples of this size only.
+const STRIPE_UNIT_BYTES: u64 = 64 << 10;
 
 /// Default seed of the data: the day of the Euro-Par 2000 paper, so that two runs write the same bytes.
 pub const DEFAULT_SEED: u64 = 20_000_829;
@@ -99,6 +102,24 @@ pub struct StorageArgs {
     /// that are queried; cache also replaces the page cache of the hosts in the yardstick of 20 times the cache
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_storage, help_heading = HEADING_FILES)]
     pub storage: Vec<(StorageKey, String)>,
+    /// Stripes of new files, set on the directories of the run by lfs setstripe (Lustre), beegfs-ctl --setpattern (BeeGFS) or the layout attribute of
+    /// CephFS: number of targets (-1: all, on Lustre) and size, for example 8:4M. The storage sheet shows what a file has [default: as --path]
+    #[arg(long, value_name = "COUNT:SIZE", value_parser = parse_stripe, allow_hyphen_values = true, help_heading = HEADING_FILES)]
+    pub stripe: Option<Stripe>,
+}
+
+/// Parses `COUNT:SIZE`.
+///
+/// # Errors
+/// How to write it.
+pub(crate) fn parse_stripe(text: &str) -> Result<Stripe, String> {
+    let (count, size) = text.split_once(':').ok_or("write a number and a size, for example 8:4M")?;
+    let count = count.parse().ok().filter(|count: &i64| *count == -1 || *count > 0);
+    let size_bytes = parse_size(size).map_err(|cause| format!("size {size}: {cause}"))?;
+    if size_bytes == 0 || !size_bytes.is_multiple_of(STRIPE_UNIT_BYTES) {
+        return Err(format!("size {size}: stripes are multiples of 64K"));
+    }
+    Ok(Stripe { count: count.ok_or("the number of targets is a positive number, or -1 for all")?, size_bytes })
 }
 
 /// Option of the time limit.

@@ -1,10 +1,14 @@
 //! `--variant NAME:KEY=VALUE,...`: a backend with options of its own, measured in turn with the backends of the run.
 
 use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::frame::backends::{canonical_name, VARIANT_MARK};
+use crate::frame::backends::{self, canonical_name, nearest_name, VARIANT_MARK};
 use crate::frame::checks::join;
+use crate::frame::config::DirectPolicy;
 use crate::frame::error::UsageError;
+use crate::frame::hints;
 use crate::frame::values::NULL_BACKEND;
 
 /// Maximum number of variants: each takes the time of a backend and its share of the space.
@@ -13,6 +17,11 @@ const MAX_VARIANTS: usize = 16;
 const MAX_NAME_CHARS: usize = 12;
 /// The key that selects the backend of a variant.
 const BACKEND: &str = "backend";
+/// Options that variants of several benchmarks have.
+pub(crate) const DIRECT: &str = "direct";
+pub(crate) const DEPTH: &str = "depth";
+/// Depths as of `--depth`.
+const DEPTHS: std::ops::RangeInclusive<u32> = 1..=4096;
 
 impl VariantOption {
     /// A variant that was not given on the command line.
@@ -147,6 +156,100 @@ pub(crate) fn resolve(given: &[VariantOption], backends: &[String]) -> Result<Ve
         all.push(variant);
     }
     Ok(all)
+}
+
+/// A backend with options of its own, measured beside the backends. What it does not set is as in the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BackendVariant {
+    /// Its name in all records: that of its backend, `+`, and its own.
+    pub backend: String,
+    /// Direct I/O.
+    #[serde(default)]
+    pub direct: Option<DirectPolicy>,
+    /// Maximum number of operations in flight.
+    #[serde(default)]
+    pub queue_depth: Option<u32>,
+    /// MPI-IO hints, key and value, for all files; they override those of the run.
+    #[serde(default)]
+    pub hints: Vec<(String, String)>,
+}
+
+impl BackendVariant {
+    /// Interprets the options of a variant. `keys` are the options that the benchmark has; of those, `set_own` interprets what is not
+    /// common to all benchmarks. Other keys are hints.
+    ///
+    /// # Errors
+    /// A value that its option does not have; a key that is neither an option nor a hint.
+    pub(crate) fn of(
+        named: &NamedVariant,
+        keys: &[&str],
+        mut set_own: impl FnMut(&str, &str) -> Result<(), String>,
+    ) -> Result<Self, UsageError> {
+        let mut found = Self { backend: named.contestant(), ..Self::default() };
+        for (key, value) in &named.options {
+            let set = match key.as_str() {
+                DIRECT if keys.contains(&DIRECT) => word(value).map(|policy| found.direct = Some(policy)),
+                DEPTH if keys.contains(&DEPTH) => {
+                    number(value, |depth| u32::try_from(depth).is_ok_and(|depth| DEPTHS.contains(&depth)))
+                        .map(|depth| found.queue_depth = Some(depth as u32))
+                }
+                own if keys.contains(&own) => set_own(own, value),
+                _ if backends::supports(&named.backend, |row| row.has_hints) => {
+                    found.hints.push((key.clone(), value.clone()));
+                    Ok(())
+                }
+                _ => return Err(unknown_key(named, key, keys)),
+            };
+            set.map_err(|cause| {
+                named.refused(&format!("{key}={value}: {cause}"), format!("Values are those of --{key}."))
+            })?;
+        }
+        hints::check_limits(found.hints.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+            .map_err(|cause| named.refused(&cause, "Omit some of them."))?;
+        Ok(found)
+    }
+
+    /// Refuses options that its backend does not use.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub(crate) fn check_effects(&self, named: &NamedVariant) -> Result<(), UsageError> {
+        let unused = [
+            (self.direct.is_some() && !backends::supports(&self.backend, |row| row.can_direct), DIRECT, "direct I/O"),
+            (self.queue_depth.is_some() && !backends::supports(&self.backend, |row| row.has_queue), DEPTH, "queue"),
+        ];
+        match unused.iter().find(|(is_unused, ..)| *is_unused) {
+            Some((_, key, what)) => Err(named.refused(
+                &format!("{key} has no effect: {} has no {what}", named.backend),
+                "Omit it, or choose a backend that uses it, with backend=NAME.",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Hints of a run with those of a variant, which replace the ones with the same key.
+pub(crate) fn override_hints(hints: &[(String, String)], others: &[(String, String)]) -> Vec<(String, String)> {
+    let kept = hints.iter().filter(|(key, _)| others.iter().all(|(other, _)| other != key));
+    kept.chain(others).cloned().collect()
+}
+
+fn unknown_key(named: &NamedVariant, key: &str, keys: &[&str]) -> UsageError {
+    let near = nearest_name(key, keys.iter().copied()).map_or(String::new(), |near| format!("Did you mean {near}? "));
+    let cause = format!("{key} is no option of a variant, and {} has no hints", named.backend);
+    named.refused(&cause, format!("{near}Options are backend, {}; hints need backend=mpiio.", keys.join(", ")))
+}
+
+/// Number of an option of a variant.
+///
+/// # Errors
+/// The text is not an allowed number.
+pub(crate) fn number(value: &str, is_allowed: impl Fn(u64) -> bool) -> Result<u64, String> {
+    value
+        .parse()
+        .ok()
+        .filter(|number| is_allowed(*number))
+        .ok_or_else(|| "not a number that is possible here".to_owned())
 }
 
 /// A named value of an option.

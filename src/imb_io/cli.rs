@@ -12,6 +12,7 @@ use crate::frame::options::{
     self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, StorageArgs, TimeLimitArgs,
     DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
+use crate::frame::variants::{self, VariantOption};
 use crate::imb_io::config::{InitialFileState, IterationBuffers, Multi};
 use crate::imb_io::plan::{IterationPolicy, ModeChoice};
 
@@ -64,13 +65,18 @@ pub struct ImbMeasureArgs {
     pub limit: TimeLimitArgs,
     /// Repeat the measurement of the rows, round by round, with the same iterations on files of the same state, for a 95 %
     /// confidence interval of every row. N: number of repetitions; auto: until the interval of a row is as narrow as --until,
-    /// or the --time of the row is used by all its rounds together. The row keeps its first measurement
-    #[arg(long, value_name = "auto|off|N", value_parser = options::parse_repetitions, default_value = "off", help_heading = HEADING_MEASUREMENT)]
-    pub repeat: RepetitionPolicy,
+    /// or the --time of the row is used by all its rounds together. The row keeps its first measurement [default: off; with
+    /// --variant auto]
+    #[arg(long, value_name = "auto|off|N", value_parser = options::parse_repetitions, help_heading = HEADING_MEASUREMENT)]
+    pub repeat: Option<RepetitionPolicy>,
     /// End the repetitions of a row when the half-width of its 95 % interval is at most this share of the mean, e.g. 5%; at
     /// least five rounds [default: 5% with --repeat auto, else never]
     #[arg(long, value_name = "PERCENT", value_parser = options::parse_percent, help_heading = HEADING_MEASUREMENT)]
     pub until: Option<f64>,
+    /// Variants.
+    #[arg(long, value_name = "NAME:KEY=VALUE,...", value_parser = variants::parse,
+        help = variants::help("direct=POLICY and depth=N, as of the options of this name"), help_heading = HEADING_MEASUREMENT)]
+    pub variant: Vec<VariantOption>,
     /// Position of the sync of blocking writes; benchmarks with a single mode keep it
     #[arg(long, alias = "aggregate_mode", value_enum, value_name = "MODE", default_value = "multi", ignore_case = true,
         help_heading = HEADING_MEASUREMENT)]
@@ -227,8 +233,8 @@ pub(crate) const AFTER_HELP: &str = concat!(
       mpirun -n 8 beff-raw imb --path /scratch --out imb
   The options of a command line of the release:
       mpirun -n 4 beff-raw imb -npmin 4 -msglog 16:22 -iter 100,40 -time 3 P_Write_Indv C_Write_Indv
-  One benchmark through MPI-IO and below it:
-      mpirun -n 4 beff-raw imb P_Write_Expl --backend mpiio,posix,uring --path /scratch
+  One benchmark through MPI-IO, below it, and with another hint, repeated in turns for intervals:
+      mpirun -n 4 beff-raw imb P_Write_Expl --backend mpiio,posix --variant two:cb_nodes=2
   The columns of the release, for a script that reads them:
       mpirun -n 4 beff-raw imb S_Read_Indv --imb-format > s_read.txt
 

@@ -1,7 +1,6 @@
 //! `beff-raw imb`: runs the benchmarks of IMB-IO.
 
 use anyhow::anyhow;
-use beff_backends::driver;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::ImbArgs;
@@ -14,6 +13,7 @@ use super::report::plan as imb_plan;
 use super::report::{imb_format, SUFFIXES};
 use super::run::runner::{data_bytes, driver_options, RowRunner};
 use super::values::ImbDerived;
+use crate::frame::backends;
 use crate::frame::command::binding::bind_and_survey;
 use crate::frame::command::finish::{exit_code, measure_and_report, MeasuredFiles, ScreenOutput};
 use crate::frame::command::observer::ResultCollector;
@@ -26,6 +26,7 @@ use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
 use crate::frame::report::{DetailLevel, DisplayContext, Views};
+use crate::frame::run::variants::ContestantRequests;
 use crate::frame::run::{harness, RunObserver};
 use crate::frame::system::storage::is_space_unknown;
 use crate::frame::system::survey::Survey;
@@ -59,16 +60,20 @@ pub fn run(args: &ImbArgs) -> anyhow::Result<Exit> {
     })
 }
 
+/// The contestants of a run that support a benchmark.
+fn contestants_for<'a>(config: &'a ImbConfig, benchmark: &ImbBenchmark) -> impl Iterator<Item = &'a String> {
+    let able = backends_for(benchmark);
+    config.backends.iter().filter(move |name| able.contains(&backends::backend_of(name)))
+}
+
 /// Backends that support a benchmark.
 fn backends_for(benchmark: &ImbBenchmark) -> Vec<&'static str> {
     backend_capabilities().iter().filter(|backend| backend.runs(benchmark)).map(|backend| backend.name).collect()
 }
 
-/// Number of rows over all backends that support them.
+/// Number of rows over all contestants that support them.
 fn row_count(plan: &ImbPlan, config: &ImbConfig) -> u64 {
-    let backends = backend_capabilities();
-    let chosen: Vec<_> = backends.iter().filter(|b| config.backends.iter().any(|name| name == b.name)).collect();
-    plan.rows.iter().map(|row| chosen.iter().filter(|b| b.runs(row.benchmark)).count() as u64).sum()
+    plan.rows.iter().map(|row| contestants_for(config, row.benchmark).count() as u64).sum()
 }
 
 fn make_plan(config: &ImbConfig, ranks: u64) -> Result<ImbPlan, UsageError> {
@@ -103,10 +108,11 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
     let title = || RunTitle::new(text, &config.backends, Some(&config.path));
     let progress = start::open_progress(world, &args.output.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
+    let run_name = config.run_dir.as_deref();
+    let stripe = (storage.fs_type.as_str(), config.stripe);
     let (mut run_dir, outputs) =
-        directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
-    let may_be_direct = config.direct.first_direct(&config.backends);
-    directory::try_direct_io(world, &mut run_dir, &mut storage, may_be_direct, config.dio_align_bytes)?;
+        directory::create_run_directory(world, &config.path, run_name, &config.backends, stripe, outputs)?;
+    directory::try_direct_io(world, &mut run_dir, &mut storage, config.first_direct(), config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
     directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.hosts)?;
 
@@ -127,7 +133,17 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
     });
     let work = |observer: &mut dyn RunObserver<ImbLine>| {
         let options = |name: &str| driver_options(config, &run_dir, name);
-        let not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends, options)?;
+        let mut not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends, options)?;
+        let requests = ContestantRequests {
+            contestants: &config.backends,
+            hints: &|name| config.hints_of(name),
+            driver: &options,
+            are_alike: &|one, other| {
+                (config.direct_of(one), config.queue_depth_of(one))
+                    == (config.direct_of(other), config.queue_depth_of(other))
+            },
+        };
+        start::skip_ineffective_variants(world, &run_dir, &requests, &mut not_run)?;
         let mut run = start::collective_step(world, "memory", || {
             RowRunner::new(world, &plan, config, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
@@ -177,10 +193,8 @@ fn check_memory(plan: &ImbPlan, config: &ImbConfig, survey: &Survey) -> Result<(
 }
 
 fn check_space(plan: &ImbPlan, config: &ImbConfig, storage: &StorageRecord, ranks: u64) -> Result<(), UsageError> {
-    let writing = |name: &&'static str| {
-        config.backends.iter().any(|chosen| chosen == name) && driver(name).is_some_and(|row| row.uses_space)
-    };
-    let copies = |benchmark: &ImbBenchmark| backends_for(benchmark).iter().filter(|name| writing(name)).count() as u64;
+    let writing = |name: &&String| backends::supports(name, |row| row.uses_space);
+    let copies = |benchmark: &ImbBenchmark| contestants_for(config, benchmark).filter(writing).count() as u64;
     let space = required_space(&plan.rows, &config.iterations, (ranks, config.multi.is_some()), copies);
     let kept_bytes = if config.keep_files { space.kept_bytes } else { 0 };
     let needed = space.largest_bytes.saturating_add(kept_bytes);

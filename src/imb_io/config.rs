@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy, TimeLimit};
+use crate::frame::backends;
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy, Stripe, TimeLimit};
 use crate::frame::records::StorageKey;
+use crate::frame::variants::{override_hints, BackendVariant};
 use crate::imb_io::plan::{IterationRule, ModeChoice, SampleSizes};
 
 /// Groups of `-multi` that are reported.
@@ -44,8 +46,11 @@ pub enum IterationBuffers {
 pub struct ImbConfig {
     /// Names of the benchmarks in run order, as in the catalogue; never empty.
     pub benchmarks: Vec<String>,
-    /// Backends by name; each row runs with each backend that supports it, one after the other.
+    /// Names of the contestants, backends before variants; each row runs with each one that supports it, one after the other.
     pub backends: Vec<String>,
+    /// The contestants with options of their own; absent in older results.
+    #[serde(default)]
+    pub variants: Vec<BackendVariant>,
     /// Directory under which the run directory is created.
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
@@ -97,6 +102,9 @@ pub struct ImbConfig {
     /// Parameters of the storage given by `--storage`; those in force are in `sheet` of the storage.
     #[serde(default)]
     pub storage: Vec<(StorageKey, String)>,
+    /// Stripes of new files (--stripe); None: as the directory --path.
+    #[serde(default)]
+    pub stripe: Option<Stripe>,
     /// Maximum number of operations in flight (uring).
     pub queue_depth: u32,
     /// Binding of ranks that may run on several CPUs.
@@ -108,4 +116,38 @@ pub struct ImbConfig {
     pub bare: bool,
     /// Fault injection: one bit of a file or of read data is flipped.
     pub inject: bool,
+}
+
+impl ImbConfig {
+    fn variant(&self, contestant: &str) -> Option<&BackendVariant> {
+        self.variants.iter().find(|variant| variant.backend == contestant)
+    }
+
+    /// Direct I/O of a contestant.
+    #[must_use]
+    pub fn direct_of(&self, contestant: &str) -> DirectPolicy {
+        self.variant(contestant).and_then(|variant| variant.direct).unwrap_or(self.direct).of(contestant)
+    }
+
+    /// The first contestant whose transfers may be direct.
+    #[must_use]
+    pub fn first_direct(&self) -> Option<&str> {
+        let may_be = |name: &&String| {
+            self.direct_of(name) != DirectPolicy::Off && backends::supports(name, |row| row.can_direct)
+        };
+        self.backends.iter().find(may_be).map(String::as_str)
+    }
+
+    /// Maximum number of operations in flight of a contestant.
+    #[must_use]
+    pub fn queue_depth_of(&self, contestant: &str) -> u32 {
+        self.variant(contestant).and_then(|variant| variant.queue_depth).unwrap_or(self.queue_depth)
+    }
+
+    /// Hints of a contestant.
+    #[must_use]
+    pub fn hints_of(&self, contestant: &str) -> Vec<(String, String)> {
+        self.variant(contestant)
+            .map_or_else(|| self.hints.clone(), |variant| override_hints(&self.hints, &variant.hints))
+    }
 }

@@ -10,6 +10,7 @@ use crate::frame::config::{BindPolicy, RepetitionPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::frame::input;
+use crate::frame::variants::{resolve, BackendVariant, NamedVariant, DEPTH, DIRECT};
 use crate::imb_io::cli::{ImbAccessArgs, ImbArgs, ImbMeasureArgs};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::names::{find, names_in_text, select};
@@ -44,7 +45,9 @@ impl ImbArgs {
         self.output.out.as_deref().map_or(Ok(()), check_out)?;
         let benchmarks = self.benchmarks()?;
         let repetitions = iteration_rule(measure)?;
-        let until_share = until_share(measure, &repetitions)?;
+        let repeat = repeat_policy(measure, &repetitions);
+        let until_share = until_share(measure, repeat, &repetitions)?;
+        let variants = self.variants()?;
         for backend in &chosen {
             check_runs_something(backend, &benchmarks)?;
         }
@@ -56,7 +59,8 @@ impl ImbArgs {
         }
         Ok(ImbConfig {
             benchmarks: benchmarks.iter().map(|benchmark| benchmark.name.to_owned()).collect(),
-            backends: measure.backend.clone(),
+            backends: measure.backend.iter().chain(variants.iter().map(|variant| &variant.backend)).cloned().collect(),
+            variants,
             path: measure.path.clone(),
             run_dir: measure.run_dir.clone(),
             keep_files: measure.keep_files,
@@ -65,7 +69,7 @@ impl ImbArgs {
             multi: measure.multi,
             sizes: sizes(measure)?,
             iterations: repetitions,
-            repeat: measure.repeat,
+            repeat,
             until_share,
             time_limit: measure.limit.time_limit,
             modes: measure.aggregate_mode,
@@ -77,6 +81,7 @@ impl ImbArgs {
             direct: access.direct,
             dio_align_bytes: access.alignment.dio_align,
             storage: storage_parameters(&measure.sheet)?,
+            stripe: measure.sheet.stripe,
             queue_depth: access.depth.unwrap_or(DEFAULT_DEPTH),
             bind: access.ranks.policy(BindPolicy::Auto),
             seed: access.seed,
@@ -99,13 +104,23 @@ impl ImbArgs {
                 format!("Choose from: {}.", backend_names(&usable, |_| true)),
             ));
         }
-        if self.output.imb_format && asked.len() > 1 {
+        let variants = &self.measure.variant;
+        if self.output.imb_format && asked.len() + variants.len() > 1 {
+            let what = if variants.is_empty() { join(asked) } else { "--variant".to_owned() };
             return Err(UsageError::new(
-                format!("--imb-format: the columns of the release cannot show several backends ({})", join(asked)),
+                format!("--imb-format: the columns of the release cannot show several backends ({what})"),
                 "Name one backend, or leave --imb-format out.",
             ));
         }
         backends(asked, &usable)
+    }
+
+    fn variants(&self) -> Result<Vec<BackendVariant>, UsageError> {
+        let build = |named: &NamedVariant| {
+            let variant = BackendVariant::of(named, &[DIRECT, DEPTH], |_, _| Ok(()))?;
+            variant.check_effects(named).map(|()| variant)
+        };
+        resolve(&self.measure.variant, &self.measure.backend)?.iter().map(build).collect()
     }
 
     fn benchmarks(&self) -> Result<Vec<&'static ImbBenchmark>, UsageError> {
@@ -224,8 +239,25 @@ fn iteration_rule(measure: &ImbMeasureArgs) -> Result<IterationRule, UsageError>
     rule.check().map(|()| rule).map_err(|error| UsageError::new(cause_text(error), "Leave --iter and --time out."))
 }
 
-fn until_share(measure: &ImbMeasureArgs, rule: &IterationRule) -> Result<Option<f64>, UsageError> {
-    match measure.repeat {
+/// Rounds of repetitions with variants whose rows have no time limit.
+const VARIANT_ROUNDS: u64 = 6;
+
+/// Variants are repeated by default: a comparison needs an interval.
+fn repeat_policy(measure: &ImbMeasureArgs, rule: &IterationRule) -> RepetitionPolicy {
+    let default = match (measure.variant.is_empty(), rule.policy.is_timed()) {
+        (true, _) => RepetitionPolicy::Off,
+        (false, true) => RepetitionPolicy::Auto,
+        (false, false) => RepetitionPolicy::Times(VARIANT_ROUNDS),
+    };
+    measure.repeat.unwrap_or(default)
+}
+
+fn until_share(
+    measure: &ImbMeasureArgs,
+    repeat: RepetitionPolicy,
+    rule: &IterationRule,
+) -> Result<Option<f64>, UsageError> {
+    match repeat {
         RepetitionPolicy::Off if measure.until.is_some() => Err(UsageError::new(
             "--until ends the repetitions of a row, and without --repeat there are none",
             "Add --repeat auto, or leave --until out.",

@@ -11,6 +11,7 @@ use crate::frame::options::{
     self, common_help, words, BindArgs, DirectAlignArgs, InjectArgs, ProgressArgs, StorageArgs, TimeLimitArgs,
     DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
+use crate::frame::variants::{self, VariantOption};
 use crate::replay::config::{Detail, Pace, WhatIf};
 
 /// Options of `replay`.
@@ -45,7 +46,7 @@ pub struct ReplayMeasureArgs {
     /// Factor for recorded times with --pace absolute: 0.5 is twice as fast [default: 1]
     #[arg(long, value_name = "X", value_parser = options::parse_positive, help_heading = HEADING_MEASUREMENT)]
     pub scale: Option<f64>,
-    /// Timed repetitions with each backend, each with new files. 0: only the verification [default: 1; with --what-if 7]
+    /// Timed repetitions with each backend, each with new files. 0: only the verification [default: 1; with --what-if or --variant 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=10_000), help_heading = HEADING_MEASUREMENT)]
     pub repeat: Option<u64>,
     /// Time limit of the run.
@@ -56,6 +57,10 @@ pub struct ReplayMeasureArgs {
     /// them, such as fill values of HDF5. collective: with collective instead of blocking independent accesses (mpiio)
     #[arg(long, value_name = "CHANGE", help_heading = HEADING_MEASUREMENT)]
     pub what_if: Option<WhatIf>,
+    /// Variants.
+    #[arg(long, value_name = "NAME:KEY=VALUE,...", value_parser = variants::parse,
+        help = variants::help("direct=POLICY, as of --direct"), help_heading = HEADING_MEASUREMENT)]
+    pub variant: Vec<VariantOption>,
     /// Directory on the storage to measure, visible to all ranks
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = HEADING_FILES)]
     pub path: PathBuf,
@@ -159,7 +164,7 @@ pub(crate) const REPLAY_HELP: &str = concat!(
       mpirun -n 4 beff-raw replay app.csv --pace think --path /scratch
   How much faster the program would be without fill values, or with other MPI-IO hints:
       mpirun -n 4 beff-raw replay app.csv --what-if fill-never --path /scratch
-      mpirun -n 4 beff-raw replay app.csv --what-if hints=romio_cb_write=enable,cb_nodes=2 --path /scratch
+      mpirun -n 4 beff-raw replay app.csv --variant two:cb_nodes=2 --variant nocb:romio_cb_write=disable
   Show what would be replayed, without running it:
       beff-raw replay app.csv --plan
 

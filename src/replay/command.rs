@@ -27,6 +27,7 @@ use crate::frame::records::{RunOutcome, StorageRecord, TimeLimitRecord};
 use crate::frame::report::text::count;
 use crate::frame::report::{DetailLevel, Views};
 use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::variants::ContestantRequests;
 use crate::frame::run::RunObserver;
 use crate::frame::system::survey::Survey;
 use crate::frame::units::format_seconds;
@@ -79,8 +80,7 @@ fn examine_storage(
     storage: &mut StorageRecord,
     survey: &Survey,
 ) -> Result<(), CommandError> {
-    let may_be_direct = config.direct.first_direct(&config.backends);
-    directory::try_direct_io(world, run_dir, storage, may_be_direct, config.dio_align_bytes)?;
+    directory::try_direct_io(world, run_dir, storage, config.first_direct(), config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
     directory::query_storage_sheet(world, run_dir, storage, parameters, &survey.hosts)
 }
@@ -102,8 +102,10 @@ fn run_measurement(
         start::prepare_measurement(universe, world, &survey, (false, config.time_limit))?;
     let progress = start::open_progress(world, &args.output.progress, || run_title(world, config))?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
+    let run_name = config.run_dir.as_deref();
+    let stripe = (ready.storage.fs_type.as_str(), config.stripe);
     let (mut run_dir, outputs) =
-        directory::create_run_directory(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
+        directory::create_run_directory(world, &config.path, run_name, &config.backends, stripe, outputs)?;
     examine_storage(world, config, &mut run_dir, &mut ready.storage, &survey)?;
     let announcement =
         announcement(config, (&ready.facts, time_limit.as_ref()), ready.calls.change.as_ref(), &omissions);
@@ -126,7 +128,15 @@ fn run_measurement(
     start::announce_run(world, &args.output.progress, config.out.as_deref(), || announcement);
     let work = |observer: &mut dyn RunObserver<ReplayLine>| {
         let options = |name: &str| driver_options(config, &run_dir, name);
-        let not_run = start::skip_unavailable_backends(world, &run_dir, &config.backends_to_check(), options)?;
+        let contestants = config.contestants_to_check();
+        let mut not_run = start::skip_unavailable_backends(world, &run_dir, &contestants, options)?;
+        let requests = ContestantRequests {
+            contestants: &contestants,
+            hints: &|name| config.hints_of(name),
+            driver: &options,
+            are_alike: &|one, other| config.direct_of(one) == config.direct_of(other),
+        };
+        start::skip_ineffective_variants(world, &run_dir, &requests, &mut not_run)?;
         let means = ready.context(config, (&run_dir, &not_run), &interrupt);
         let replay = |means| execute(means, observer).unwrap_or_else(|stuck| abort_run(&stuck, &run_dir));
         let ending = means.as_ref().map(replay).unwrap_or_default();

@@ -6,9 +6,11 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, TimeLimit};
+use crate::frame::backends;
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Stripe, TimeLimit};
 use crate::frame::options::parse_key_value;
 use crate::frame::records::StorageKey;
+use crate::frame::variants::{override_hints, BackendVariant};
 
 /// When a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -109,9 +111,12 @@ pub struct ReplayConfig {
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
     pub profile: PathBuf,
-    /// Backends by name; never empty. Each repetition runs with each of them, one after the other. With `what_if` the name of the change
-    /// follows that of the single backend, which replays the changed calls, too.
+    /// Names of the contestants, backends before variants; never empty. Each repetition runs with each of them, one after the other. With
+    /// `what_if` the name of the change follows that of the single backend, which replays the changed calls, too.
     pub backends: Vec<String>,
+    /// The contestants with options of their own; absent in older results.
+    #[serde(default)]
+    pub variants: Vec<BackendVariant>,
     /// The change whose effect is measured.
     #[serde(default)]
     pub what_if: Option<WhatIf>,
@@ -146,6 +151,9 @@ pub struct ReplayConfig {
     /// Parameters of the storage given by `--storage`; those in force are in `sheet` of the storage.
     #[serde(default)]
     pub storage: Vec<(StorageKey, String)>,
+    /// Stripes of new files (--stripe); None: as the directory --path.
+    #[serde(default)]
+    pub stripe: Option<Stripe>,
     /// Hints for all files; they override the recorded ones.
     #[serde(default)]
     pub hints: Vec<(String, String)>,
@@ -169,23 +177,53 @@ impl ReplayConfig {
         self.what_if.as_ref().filter(|change| change.name() == name)
     }
 
+    fn variant(&self, name: &str) -> Option<&BackendVariant> {
+        self.variants.iter().find(|variant| variant.backend == name)
+    }
+
     /// The backend of the repetitions of this name.
     #[must_use]
     pub fn backend_of<'a>(&'a self, name: &'a str) -> &'a str {
-        self.change_of(name).and(self.backends.first()).map_or(name, String::as_str)
+        self.change_of(name).and(self.backends.first()).map_or(backends::backend_of(name), String::as_str)
     }
 
-    /// The backends, without the name of the change.
+    /// The contestants, without the name of the change, whose backend is checked in any case.
     #[must_use]
-    pub fn backends_to_check(&self) -> Vec<String> {
+    pub fn contestants_to_check(&self) -> Vec<String> {
         self.backends.iter().filter(|name| self.change_of(name).is_none()).cloned().collect()
     }
 
-    /// The hints of the repetitions of this name, those of the change last.
+    /// The contestant whose availability is that of the repetitions of this name.
+    #[must_use]
+    pub fn checked_as<'a>(&'a self, name: &'a str) -> &'a str {
+        self.change_of(name).and(self.backends.first()).map_or(name, String::as_str)
+    }
+
+    /// Direct I/O of the repetitions of this name.
+    #[must_use]
+    pub fn direct_of(&self, name: &str) -> DirectPolicy {
+        self.variant(name).and_then(|variant| variant.direct).unwrap_or(self.direct).of(self.backend_of(name))
+    }
+
+    /// The first contestant whose transfers may be direct.
+    #[must_use]
+    pub fn first_direct(&self) -> Option<&str> {
+        let may_be = |name: &&String| {
+            self.direct_of(name) != DirectPolicy::Off && backends::supports(self.backend_of(name), |row| row.can_direct)
+        };
+        self.backends.iter().find(may_be).map(String::as_str)
+    }
+
+    /// The hints of the repetitions of this name, those of the change or of the variant last.
     #[must_use]
     pub fn hints_of(&self, name: &str) -> Vec<(String, String)> {
-        let changed = self.change_of(name).map_or(&[][..], WhatIf::hints);
-        let kept = self.hints.iter().filter(|(key, _)| changed.iter().all(|(changed, _)| changed != key));
-        kept.chain(changed).cloned().collect()
+        override_hints(&self.hints, self.own_hints(name))
+    }
+
+    /// The hints that the repetitions of this name have in addition to those of the run.
+    #[must_use]
+    pub fn own_hints(&self, name: &str) -> &[(String, String)] {
+        let changed = self.change_of(name).map(WhatIf::hints);
+        changed.or_else(|| Some(self.variant(name)?.hints.as_slice())).unwrap_or_default()
     }
 }

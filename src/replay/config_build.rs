@@ -7,12 +7,13 @@ use crate::frame::checks::{
 use crate::frame::config::BindPolicy;
 use crate::frame::error::UsageError;
 use crate::frame::hints;
+use crate::frame::variants::{resolve, BackendVariant, NamedVariant, DIRECT};
 use crate::replay::cli::{ReplayAccessArgs, ReplayArgs};
 use crate::replay::config::{Detail, Pace, ReplayConfig, WhatIf};
 
-/// Timed repetitions, and those with --what-if: enough for an interval.
+/// Timed repetitions, and those of a comparison (--what-if, --variant): enough for an interval.
 const REPEAT: u64 = 1;
-const WHAT_IF_REPEAT: u64 = 7;
+const COMPARISON_REPEAT: u64 = 7;
 
 impl ReplayArgs {
     /// The configuration of this command line; `can` is true for a backend that replays programs. Accesses no file.
@@ -36,7 +37,9 @@ impl ReplayArgs {
         check_dio_align(access.alignment.dio_align, access.direct, &chosen, known)?;
         check_option_effect(!access.hint.is_empty(), "--hint", &chosen, known, |backend| backend.mpi)?;
         check_change(measure.what_if.as_ref(), &chosen, known)?;
-        let repeat = measure.repeat.unwrap_or(if measure.what_if.is_some() { WHAT_IF_REPEAT } else { REPEAT });
+        let variants = self.variants()?;
+        let compares = measure.what_if.is_some() || !variants.is_empty();
+        let repeat = measure.repeat.unwrap_or(if compares { COMPARISON_REPEAT } else { REPEAT });
         let changed = measure.what_if.as_ref().map_or(&[][..], WhatIf::hints);
         let pairs = access.hint.iter().chain(changed).map(|(key, value)| (key.as_str(), value.as_str()));
         hints::check_limits(pairs).map_err(|cause| {
@@ -61,7 +64,14 @@ impl ReplayArgs {
         let changed_name = measure.what_if.as_ref().map(|change| change.name().to_owned());
         Ok(ReplayConfig {
             profile: self.profile.clone(),
-            backends: measure.backend.iter().cloned().chain(changed_name).collect(),
+            backends: measure
+                .backend
+                .iter()
+                .chain(variants.iter().map(|variant| &variant.backend))
+                .cloned()
+                .chain(changed_name)
+                .collect(),
+            variants,
             what_if: measure.what_if.clone(),
             path: measure.path.clone(),
             run_dir: measure.run_dir.clone(),
@@ -76,6 +86,7 @@ impl ReplayArgs {
             direct: access.direct,
             dio_align_bytes: access.alignment.dio_align,
             storage: storage_parameters(&self.measure.sheet)?,
+            stripe: self.measure.sheet.stripe,
             verify: access.verify,
             detail,
             // The launcher determines the placement: a replay with better placement than the recording would be faster for another reason
@@ -84,6 +95,23 @@ impl ReplayArgs {
             seed: access.seed,
             inject: access.injection.is_requested(),
         })
+    }
+}
+
+impl ReplayArgs {
+    fn variants(&self) -> Result<Vec<BackendVariant>, UsageError> {
+        let measure = &self.measure;
+        if measure.what_if.is_some() && !measure.variant.is_empty() {
+            return Err(UsageError::new(
+                "--what-if and --variant: each compares with the calls as they are, so they cannot be told apart in one run",
+                "Give the hints of --what-if hints=... as a further --variant, or start two runs.",
+            ));
+        }
+        let build = |named: &NamedVariant| {
+            let variant = BackendVariant::of(named, &[DIRECT], |_, _| Ok(()))?;
+            variant.check_effects(named).map(|()| variant)
+        };
+        resolve(&measure.variant, &measure.backend)?.iter().map(build).collect()
     }
 }
 
@@ -122,6 +150,7 @@ mod tests {
     use super::*;
     use crate::frame::benchmark::options_from_words;
     use crate::frame::command::backend_capabilities;
+    use crate::frame::config::DirectPolicy;
 
     fn config(options: &str) -> Result<ReplayConfig, UsageError> {
         options_from_words::<ReplayArgs>(options.split_whitespace())
@@ -158,6 +187,22 @@ mod tests {
     }
 
     #[test]
+    fn variants_are_contestants_with_options_of_their_own() {
+        let given =
+            "app.csv --backend mpiio,posix --hint a=1 --variant two:a=2,b=3 --variant raw:backend=posix,direct=auto";
+        let config = config(given).unwrap();
+        assert_eq!(
+            (config.repeat, &config.backends[..]),
+            (7, &["mpiio", "posix", "mpiio+two", "posix+raw"].map(str::to_owned)[..])
+        );
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(config.hints_of("mpiio+two"), [pair("a", "2"), pair("b", "3")]);
+        assert_eq!(config.hints_of("mpiio"), [pair("a", "1")]);
+        assert_eq!((config.backend_of("posix+raw"), config.first_direct()), ("posix", Some("posix+raw")));
+        assert_eq!(["posix", "posix+raw"].map(|name| config.direct_of(name)), [DirectPolicy::Off, DirectPolicy::Auto]);
+    }
+
+    #[test]
     fn ineffective_options_are_rejected_with_a_next_step() {
         for (options, cause, next_step) in [
             ("app.csv --backend mmap", "mmap: it cannot replay", "Choose from: mpiio, posix"),
@@ -171,6 +216,9 @@ mod tests {
             ("app.csv --what-if hints=cb_nodes=2 --backend posix", "--what-if hints has no effect", "mpiio"),
             ("app.csv --what-if collective --backend posix", "--what-if collective has no effect", "mpiio"),
             ("app.csv --what-if hints=cb_nodes=2 --backend mpiio,posix", "with one backend, but 2", "by itself"),
+            ("app.csv --variant a:direct=auto", "direct has no effect: mpiio", "backend=NAME"),
+            ("app.csv --backend posix --variant a:depth=4", "depth is no option", "Options are backend, direct;"),
+            ("app.csv --variant a: --what-if hints=cb_nodes=2", "--what-if and --variant", "two runs"),
         ] {
             let error = config(options).unwrap_err();
             assert!(error.cause.contains(cause) && error.next_step.contains(next_step), "{options}: {error}");

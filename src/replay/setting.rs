@@ -5,7 +5,7 @@ use crate::frame::backends::{self, nearest_name};
 use crate::frame::config::DirectPolicy;
 use crate::frame::hints;
 use crate::frame::trials::Setting;
-use crate::frame::variants::word;
+use crate::frame::variants::{override_hints, word};
 
 /// Keys that are options; others are hints.
 const KEYS: [&str; 1] = ["direct"];
@@ -33,10 +33,4 @@ pub(super) fn apply(base: &ReplayConfig, setting: &[(String, String)]) -> Result
     config.hints = override_hints(&base.hints, &hints);
     hints::check_limits(config.hints.iter().map(|(key, value)| (key.as_str(), value.as_str())))?;
     Ok(config)
-}
-
-/// Hints with others, which replace those with the same key.
-pub(super) fn override_hints(hints: &[(String, String)], others: &[(String, String)]) -> Setting {
-    let kept = hints.iter().filter(|(key, _)| others.iter().all(|(other, _)| other != key));
-    kept.chain(others).cloned().collect()
 }

@@ -32,6 +32,7 @@ use crate::frame::run::{ProgressReport, RunObserver, TransferVolume};
 use crate::frame::system::survey::Survey;
 use crate::frame::trials::{Setting, TrialConfig};
 use crate::frame::units::{count, format_size};
+use crate::frame::variants::override_hints;
 
 /// The share of the free space that a trial may need, as percent, if no space is given.
 const SPACE_PERCENT: u64 = 80;
@@ -58,7 +59,8 @@ pub fn open_trials<'a>(
     })?;
     let interrupt = interrupt.clone().share_limit(world)?;
     let backends = base.backends.as_slice();
-    let (mut run_dir, _) = directory::create_run_directory(world, &base.path, base.run_dir.as_deref(), backends, None)?;
+    let (mut run_dir, _) =
+        directory::create_run_directory(world, &base.path, base.run_dir.as_deref(), backends, ("", None), None)?;
     // A setting may request direct I/O, whatever the default is.
     let may_be_direct = DirectPolicy::Auto.first_direct(backends);
     let examined =
@@ -111,6 +113,7 @@ fn replay_config(config: &TrialConfig) -> Result<ReplayConfig, UsageError> {
     Ok(ReplayConfig {
         profile: profile.clone(),
         backends: vec![config.backend.clone()],
+        variants: Vec::new(),
         what_if: None,
         path: config.path.clone(),
         run_dir: config.run_dir.clone(),
@@ -124,6 +127,7 @@ fn replay_config(config: &TrialConfig) -> Result<ReplayConfig, UsageError> {
         direct: config.direct,
         dio_align_bytes: None,
         storage: Vec::new(),
+        stripe: None,
         hints: config.hints.clone(),
         verify: true,
         detail: Detail::Function,
@@ -313,7 +317,7 @@ impl TrialRunner for ReplayTrials<'_> {
     fn granted_hints(&mut self, given: &[(String, String)]) -> Result<Option<Setting>, MpiError> {
         let name = self.contestant();
         let Some(row) = driver(name).filter(|row| row.has_hints) else { return Ok(None) };
-        let hints = setting::override_hints(&setting::override_hints(&self.recorded_hints, &self.base.hints), given);
+        let hints = override_hints(&override_hints(&self.recorded_hints, &self.base.hints), given);
         let mut granted = None;
         if let Some(comm) = &self.ready.active {
             let driver = (row.create)(&driver_options(&self.base, &self.run_dir, name));

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::replay;
 use crate::support::{document, items, launcher, number, Launch, Scratch, SHORT};
 
 fn of<'a>(result: &'a Value, backend: &str) -> Vec<&'a Value> {
@@ -99,4 +100,60 @@ fn run_without_collective_buffering() -> (bool, bool) {
     assert!(data.all(|c| c["met"] == true), "the backend's own data was correct");
     let has_bug = result["manifest"]["mpi_library"].as_str().unwrap().contains("MPICH Version: 4.0");
     (is_wrong, has_bug)
+}
+
+/// The names of the contestants that ran, and whether the library grants whatever is asked.
+fn assert_not_run(is_not_run: impl Fn(&str) -> bool) {
+    let grants_all = launcher().mpi == "openmpi";
+    assert_eq!(is_not_run("mpiio+none"), !grants_all, "its hint is not granted");
+    assert!(["mpiio", "mpiio+same", "mpiio+big"].iter().all(|name| !is_not_run(name)));
+}
+
+const OF_HINTS: &str =
+    "--variant same --variant none:nonsense_hint=1 --variant big:cb_buffer_size=4194304 --variant raw:backend=posix,direct=off";
+
+#[test]
+fn rows_of_imb_are_repeated_in_turn_and_compared() {
+    let scratch = Scratch::new();
+    let words =
+        format!("P_Write_Expl --msglog 12:13 --iter 4,1,4 --npmin 3 --repeat 3 --backend mpiio,posix {OF_HINTS}");
+    let run = Launch::new(3).arg("imb").args(words.split_whitespace()).into(&scratch).run();
+    run.expect(0);
+    let result = document(&scratch);
+    let rows = items(&result["rows"]);
+    assert_not_run(|name| rows.iter().any(|row| row["backend"] == name && row["ended"]["by"] == "not_run"));
+    let granted = |name: &str| items(&rows.iter().find(|row| row["backend"] == name).unwrap()["hints_granted"]).len();
+    assert_eq!((granted("mpiio"), granted("mpiio+big")), (0, 1));
+    let compared = items(&result["derived"]["variants"]);
+    for name in ["mpiio+same", "mpiio+big", "posix+raw"] {
+        let all = compared.iter().find(|v| v["backend"] == name).unwrap();
+        assert_eq!((&all["rows"], &all["ratio"]["rounds"]), (&6.into(), &4.into()), "{all}");
+        assert!(all["ratio"]["interval"].is_object() && all["bytes_wrong"] == 0, "{all}");
+    }
+    assert!(run.stdout.contains("ratio to its backend"), "{run}");
+}
+
+#[test]
+fn a_recording_is_replayed_with_each_variant() {
+    let scratch = Scratch::new();
+    let words = format!("--repeat 3 --backend mpiio,posix {OF_HINTS}");
+    let run = replay::launch(2, &scratch, &replay::program(), &words).run();
+    run.expect(0);
+    let result = document(&scratch);
+    let own = |name: &str| items(&result["repetitions"]).iter().filter(|p| p["backend"] == name).collect::<Vec<_>>();
+    assert_not_run(|name| own(name).iter().any(|p| p["ended"]["by"] == "not_run"));
+    // With the verification.
+    assert!(["mpiio+same", "mpiio+big", "posix+raw"].iter().all(|name| own(name).len() == 4), "{run}");
+    for v in items(&result["derived"]["variants"]).iter().filter(|v| v["backend"] != "mpiio+none") {
+        assert!(v["ratio"]["rounds"] == 3 && v["bytes_wrong"] == 0, "{v}");
+    }
+    assert!(run.stdout.contains("ratio to its backend"), "{run}");
+}
+
+#[test]
+fn stripes_are_refused_where_a_directory_has_none() {
+    let scratch = Scratch::new();
+    let run = Launch::new(2).args(SHORT).args(["--types", "0", "--stripe", "4:1M"]).into(&scratch).run();
+    run.expect(2).says(&["--stripe: ", "has no stripes that a directory determines"]);
+    assert_eq!(scratch.list("disk"), [] as [&str; 0]);
 }

@@ -404,6 +404,9 @@ pub struct IoEnding {
     pub full_verify_seconds: f64,
     /// Of that, calibration before the first pattern.
     pub calibrate_seconds: f64,
+    /// Of that, a collective write and read that establish connections between the ranks; None: not done.
+    #[serde(default)]
+    pub connection_setup_seconds: Option<f64>,
     /// Time to remove the files, at the end.
     pub cleanup_seconds: f64,
     /// Largest resident memory of a rank (VmHWM).

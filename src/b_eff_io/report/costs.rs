@@ -83,12 +83,15 @@ fn real_time(result: &RunResult) -> String {
         result.partitions.iter().map(|p| p.time_seconds).sum::<f64>() * result.config.backends.len() as f64;
     let of_patterns: f64 = result.patterns.iter().map(|r| r.scheduled_seconds).sum();
     format!(
-        "{} from the calibration to the last close; scheduled {} by T, {} for the patterns recorded; of the real time {} calibration and \
+        "{} from the calibration to the last close; scheduled {} by T, {} for the patterns recorded; of the real time {} calibration{} and \
          {} reading back; removing the files took another {}",
         format_seconds(ending.real_seconds),
         format_seconds(scheduled),
         format_seconds(of_patterns),
         format_seconds(ending.calibrate_seconds),
+        ending.connection_setup_seconds.map_or_else(String::new, |seconds| {
+            format!(", with {} for the first collective calls,", format_seconds(seconds))
+        }),
         format_seconds(ending.full_verify_seconds),
         format_seconds(ending.cleanup_seconds)
     )

@@ -12,16 +12,18 @@ use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::report::facts::{definition, set_up, ConfigFieldRole};
 use crate::frame::report::machine;
 use crate::frame::report::text::{count, join_settings, list};
+use crate::frame::report::variants::{contestant_text, hint_options};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 43] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 46] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
     ("full_rewrite", definition("rewrite of all types")),
     ("shared_pointer", definition("shared file pointer")),
     ("segment_multiple_bytes", definition("segments in multiples of")),
+    ("connection_setup", definition("connection set-up before the first pattern")),
     ("termination", definition("end of the loops")),
     ("strict", definition("strict loops")),
     ("rounds", definition("rounds")),
@@ -35,6 +37,7 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 43] = [
     ("dio_align_bytes", set_up("direct I/O align")),
     // Covered by the storage sheet.
     ("storage", ConfigFieldRole::Ignored),
+    ("stripe", ConfigFieldRole::Ignored),
     ("queue_depth", set_up("queue depth")),
     ("collective", set_up("collective")),
     ("aggregators", set_up("aggregators")),
@@ -42,6 +45,8 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 43] = [
     ("exchange", set_up("exchange")),
     ("preallocate", set_up("preallocation")),
     ("verify", set_up("verify")),
+    // What it omits is in the result.
+    ("on_corruption", ConfigFieldRole::Ignored),
     ("latency", set_up("latency recorded")),
     ("space_limit", set_up("space")),
     // Only first measurements are compared, which repetitions do not affect.
@@ -135,10 +140,7 @@ pub(super) fn variant_text(variant: &Variant) -> String {
         word("domain", variant.domain_bytes.map(format_size)),
         word("preallocate", variant.preallocate.map(serialized_name)),
     ];
-    let hints = variant.hints.iter().map(|(key, value)| format!("{key} = {value}"));
-    let all: Vec<String> = options.into_iter().flatten().chain(hints).collect();
-    let all = if all.is_empty() { "as its backend".to_owned() } else { list(&all) };
-    format!("{} ({all})", variant.backend)
+    contestant_text(&variant.backend, options.into_iter().flatten().chain(hint_options(&variant.hints)))
 }
 
 /// The word of the command line.

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::config::{BufferPolicy, RepeatPolicy};
+use crate::b_eff_io::config::{BufferPolicy, CorruptionPolicy, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::space::PartitionSpace;
 use crate::b_eff_io::plan::two_phase;
 use crate::b_eff_io::records::{IoEnding, JournalLine};
+use crate::b_eff_io::run::connection_setup::set_up_connections;
 use crate::b_eff_io::run::context::TypeContext;
 use crate::b_eff_io::run::continuation::{self, ProvidedFiles};
 use crate::b_eff_io::run::cut_run::CutRun;
@@ -59,7 +60,9 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
     }
     record_memory_state(run, moves_data)?;
     run.begin = begin;
+    let mut connection_setup_seconds = None;
     if let Some((_, Some(inside))) = parts.last() {
+        connection_setup_seconds = set_up_connections(run, inside.comm)?;
         calibrate(run, inside.comm)?;
         calibrate_queues(run, inside.comm)?;
         try_first_writes(run, inside.comm)?;
@@ -96,6 +99,7 @@ pub fn execute(run: &mut RunState<'_>) -> Result<IoEnding, MpiError> {
         real_seconds,
         full_verify_seconds: run.full_verify_seconds,
         calibrate_seconds,
+        connection_setup_seconds,
         cleanup_seconds: 0.0,
         rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
         rank_memory_planned_bytes: plan.rank_memory.resident_bytes(),
@@ -289,5 +293,12 @@ fn run_all_repetitions(
 fn agree_on_stop(run: &mut RunState<'_>) -> Result<(), MpiError> {
     run.world.idle_barrier()?;
     run.stop = run.interrupt.agree_on_stop(run.world, run.stop)?;
+    if run.config.on_corruption == CorruptionPolicy::Skip {
+        // Ranks outside the partition open files with the others in the next one.
+        let mut marks: Vec<f64> = run.backends.iter().map(|backend| f64::from(backend.has_wrong_data)).collect();
+        run.world.max_f64(&mut marks)?;
+        run.backends.iter_mut().zip(marks).for_each(|(backend, mark)| backend.has_wrong_data = mark > 0.0);
+        run.skip_corrupt();
+    }
     Ok(())
 }

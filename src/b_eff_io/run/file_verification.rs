@@ -134,7 +134,8 @@ fn record_findings(
         Ok(findings) => (findings, None),
         Err(e) => (Findings::default(), Some(reread_error(run, place, file, &e))),
     };
-    let sums = run.report_findings(place.comm, place.call_order(), &findings)?;
+    let backend = run.backends.iter().position(|backend| backend.name == run.files[file].backend).unwrap_or(0);
+    let sums = run.report_findings(place.comm, backend, place.call_order(), &findings)?;
     run.agree_on_error(place.comm, error.as_ref(), "rereading written data")?;
     Ok(sums.verification)
 }
@@ -174,7 +175,7 @@ pub fn verify_sample(
         Err(e) => (Findings::default(), Some(reread_error(run, place, open.file, &e)), None),
     };
     findings.corruptions.truncate(usize::from(!named));
-    let sums = run.report_findings(place.comm, place.call_order(), &findings)?;
+    let sums = run.report_findings(place.comm, open.backend, place.call_order(), &findings)?;
     let not_read = first_message(place.comm, hidden)?.map(|(_, reason)| reason);
     run.agree_on_error(place.comm, error.as_ref(), "rereading a sample of written data")?;
     let seconds = max_seconds(place.comm, begin.elapsed().as_secs_f64())?;

@@ -5,10 +5,11 @@
 //!
 //! From outside to inside: [`execute`] (the outermost loops), [`type_run`] (open files), [`pattern_run`] (backends in turn), [`pattern_execution`] (one
 //! round), [`timed_loop`] (the timed loop), [`reduction`] (pending reductions). All of them work on [`state`], in the context of a [`context`];
-//! [`variants`], [`sync_calibration`], [`queue_calibration`] and [`first_writes`] run before the first measurements, [`repetitions`] after them.
+//! [`sync_calibration`], [`queue_calibration`] and [`first_writes`] run before the first measurements, [`repetitions`] after them.
 //! [`trials`] repeat a fixed number of calls with different settings.
 
 pub mod batching;
+pub mod connection_setup;
 pub mod context;
 pub mod continuation;
 pub mod cut_run;
@@ -46,5 +47,4 @@ pub mod sync_calibration;
 pub mod timed_loop;
 pub mod trials;
 pub mod type_run;
-pub mod variants;
 pub mod verify;

@@ -184,7 +184,8 @@ impl PatternExecution {
         let written = &file.written[self.index];
         let findings =
             inspected.unwrap_or_else(|| run.data.check_buffer(&run.buffer, file, written, pattern, rank, calls));
-        self.verification.add(run.report_findings(place.comm, place.call_order(), &findings)?.verification);
+        self.verification
+            .add(run.report_findings(place.comm, open.backend, place.call_order(), &findings)?.verification);
         Ok(())
     }
 }

@@ -446,6 +446,36 @@ fn run_stored(
     keeps
 }
 
+/// A write of the first contestant is lost; the second one writes correctly.
+#[test]
+fn after_wrong_data_all_the_others_or_none_are_measured() {
+    for (policy, measured_after, errors) in
+        [("continue", [true, true], 0), ("skip", [false, true], 0), ("end", [false, false], 1)]
+    {
+        let options = "--release 1 -T 120s --types 0,2 --backend posix --variant same --verify full --on-corruption";
+        let scripts = |_| {
+            let script = Script::default().outcome("write", 0, ScriptedOutcome::Nothing);
+            script.cost("write", 10.0).cost("read", 10.0)
+        };
+        let mut seen = in_run(2, &config(&format!("{options} {policy}")), scripts, true, |run, place| {
+            run_type(run, place).unwrap();
+            if run.stop.is_none() {
+                run_type(run, TypeContext { pattern_type: PatternType::Separate, ..place }).unwrap();
+            }
+        });
+        let keeps = seen.remove(0).1;
+        let is_later = |p: &&PatternRecord| p.pattern_type == PatternType::Separate;
+        let later: Vec<&PatternRecord> = keeps.patterns().into_iter().filter(is_later).collect();
+        let has_calls = |name: &str| later.iter().any(|p| p.backend == name && p.calls > 0);
+        assert_eq!(["posix", "posix+same"].map(has_calls), measured_after, "{policy}");
+        let reasons = later.iter().filter(|p| format!("{:?}", p.ended).contains("--on-corruption skip")).count();
+        assert_eq!(reasons > 0, policy == "skip", "{policy}: each pattern has the reason");
+        assert_eq!(keeps.errors().len(), errors, "{policy}: {:?}", keeps.errors());
+        let found = keeps.corruptions();
+        assert!(!found.is_empty() && found.iter().all(|c| c.backend == "posix"), "{policy}: {found:?}");
+    }
+}
+
 /// In each type, a lost write of the last rank and a bit flipped in a read; everything else is correct.
 #[test]
 fn every_type_is_verified_as_far_as_is_promised() {

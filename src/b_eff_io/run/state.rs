@@ -7,7 +7,7 @@ use beff_ffi::{Comm, MpiError};
 use beff_statistics::bootstrap::MIN_ROUNDS;
 use nix::libc;
 
-use crate::b_eff_io::config::{BufferPolicy, CallOrder, Config};
+use crate::b_eff_io::config::{BufferPolicy, CallOrder, Config, CorruptionPolicy};
 use crate::b_eff_io::plan::memory::shares_memory;
 use crate::b_eff_io::plan::run::RunPlan;
 use crate::b_eff_io::plan::two_phase;
@@ -31,6 +31,7 @@ use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{error_agreement, RunObserver, TransferVolume};
+use crate::frame::units::count;
 use crate::frame::values::MPI_IO;
 use beff_stamp::{Generation, StampStream};
 
@@ -51,6 +52,8 @@ pub struct BackendState {
     pub moves_data: bool,
     /// False if it cannot run here.
     pub is_run: bool,
+    /// True once a verification found wrong data. Equal on the ranks of a partition.
+    pub has_wrong_data: bool,
     /// Kernel counters; only for libraries whose reports are not verified otherwise.
     pub counters: Option<KernelCounters>,
     /// Prediction of its syncs.
@@ -66,6 +69,12 @@ impl BackendState {
     pub fn replace_driver(&mut self, options: DriverOptions) {
         self.driver = (self.row.create)(&options);
         self.options = options;
+    }
+
+    /// Runs nothing any more; each of its patterns gets the reason.
+    fn disable(&mut self, reason: &str) {
+        self.driver = Box::new(UnavailableDriver { reason: reason.to_owned() });
+        (self.moves_data, self.is_run) = (false, false);
     }
 }
 
@@ -139,6 +148,7 @@ fn backend_state(config: &Config, run_dir: &RunDir, name: &str, not_run: &[Skipp
         options,
         moves_data: row.uses_space && why_not.is_none(),
         is_run: why_not.is_none(),
+        has_wrong_data: false,
         counters: (row.name == MPI_IO).then(KernelCounters::default),
         sync: SyncModel::default(),
         calibrated_bytes_per_second: None,
@@ -309,13 +319,34 @@ impl<'a> RunState<'a> {
         })
     }
 
-    /// Sums over all ranks; corruptions are recorded only, with the order of a measurement `beside` the definition. Collective.
+    /// Ends the run if requested.
+    fn note_wrong_data(&mut self, backend: usize, words_wrong: u64) {
+        let found = &mut self.backends[backend];
+        found.has_wrong_data = true;
+        if self.config.on_corruption == CorruptionPolicy::End && self.stop.is_none() {
+            let message = format!("{}: {} wrong; the run ends", found.name, count(words_wrong, "word"));
+            let next_step = "--on-corruption skip measures the other backends, continue all of them";
+            self.fail(ErrorRecord::of_rank(0, "verification with --on-corruption end", message, next_step));
+        }
+    }
+
+    /// With `--on-corruption skip`, contestants with wrong data are not run any more. Between types, when no file is open; on all ranks of a
+    /// partition, or of the run.
+    pub fn skip_corrupt(&mut self) {
+        if self.config.on_corruption == CorruptionPolicy::Skip {
+            let corrupt = self.backends.iter_mut().filter(|backend| backend.has_wrong_data && backend.is_run);
+            corrupt.for_each(|backend| backend.disable("its data was wrong before (--on-corruption skip)"));
+        }
+    }
+
+    /// Sums over all ranks; corruptions are recorded, with the order of a measurement `beside` the definition. Collective.
     ///
     /// # Errors
     /// MPI between the ranks.
     pub fn report_findings(
         &mut self,
         comm: &Comm,
+        backend: usize,
         beside: Option<CallOrder>,
         findings: &Findings,
     ) -> Result<Findings, MpiError> {
@@ -327,6 +358,7 @@ impl<'a> RunState<'a> {
                 let (order, mix) = (beside.map(|beside| beside.order), beside.and_then(|beside| beside.mix));
                 self.observer.record(JournalLine::Corruption(CorruptionRecord { order, mix, ..found }));
             }
+            self.note_wrong_data(backend, sums[1]);
         }
         let [words_checked, words_wrong, past_cache_bytes, places_read] = sums;
         let verification = Verification { words_checked, words_wrong };

@@ -26,6 +26,7 @@ use crate::frame::run::path_check;
 /// # Errors
 /// MPI between the ranks.
 pub fn run_type(run: &mut RunState<'_>, place: TypeContext<'_>) -> Result<(), MpiError> {
+    run.skip_corrupt();
     let specs = patterns(place.partition.m_part_bytes);
     let mut open_files = Vec::new();
     for backend in 0..run.backends.len() {

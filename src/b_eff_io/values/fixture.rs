@@ -1,6 +1,6 @@
 //! Synthetic runs for tests: full rewrite, everything exactly on schedule.
 
-use crate::b_eff_io::config::{Config, Partitions, Release, Termination, Verify};
+use crate::b_eff_io::config::{Config, CorruptionPolicy, Partitions, Release, Termination, Verify};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::{patterns, PATTERNS};
 use crate::b_eff_io::plan::schedule::pattern_seconds;
@@ -131,15 +131,18 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         types: PatternType::ALL.to_vec(),
         full_rewrite: true,
         shared_pointer: true,
+        connection_setup: true,
         memory_per_process_bytes: None,
         space_limit: crate::b_eff_io::config::SpaceLimit::Percent(80.0),
         segment_multiple_bytes: MIB,
         termination: Termination::Geometric,
         verify: Verify::Sample,
+        on_corruption: CorruptionPolicy::Continue,
         direct: DirectPolicy::Auto,
         variants: Vec::new(),
         dio_align_bytes: None,
         storage: Vec::new(),
+        stripe: None,
         queue_depth: Some(32),
         cache: crate::frame::config::CachePolicy::Keep,
         collective: crate::b_eff_io::config::CollectivePolicy::Auto,

@@ -7,17 +7,20 @@ use beff_ffi::{Comm, MpiError};
 
 use super::crash_report;
 use super::start::{self, CommandError};
+use crate::frame::config::Stripe;
 use crate::frame::error::UsageError;
 use crate::frame::records::{kinds, DirectAlignBasis, HostRecord, RunOutcome, StorageKey, StorageRecord, Warning};
 use crate::frame::report::Outputs;
+use crate::frame::run::agree;
 use crate::frame::run::direct_trial;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::storage_sheet;
+use crate::frame::run::striping::{check_stripe, set_stripes};
 use crate::frame::values::usable_memory_bytes;
 use crate::frame::words::clause;
 
-/// Creates the directory; without a `name`, one from time and process of rank 0. `outputs` are returned if it is created, and removed if
-/// not. Collective.
+/// Creates the directory; without a `name`, one from time and process of rank 0. New files have this stripe on a file system of this type.
+/// `outputs` are returned if it is created, and removed if not. Collective.
 ///
 /// # Errors
 /// Equal on every rank; MPI errors.
@@ -26,10 +29,19 @@ pub(crate) fn create_run_directory(
     parent: &Path,
     name: Option<&str>,
     backends: &[String],
+    (fs_type, stripe): (&str, Option<Stripe>),
     outputs: Option<Outputs>,
 ) -> Result<(RunDir, Option<Outputs>), CommandError> {
     let name = agree_on_name(world, name)?;
-    match RunDir::create(world, parent, &name, backends)? {
+    let created = match stripe.map_or(Ok(()), |_| check_stripe(fs_type)) {
+        Ok(()) => RunDir::create(world, parent, &name, backends)?,
+        Err(cause) => Err(format!("--stripe: {cause}")),
+    };
+    let striped = match (created, stripe) {
+        (Ok(run_dir), Some(stripe)) => set_run_stripes(world, run_dir, (fs_type, stripe))?,
+        (created, _) => created,
+    };
+    match striped {
         Ok(run_dir) => {
             crash_report::watch(&run_dir, world.rank(), world.size());
             Ok((run_dir, outputs))
@@ -41,6 +53,20 @@ pub(crate) fn create_run_directory(
             Err(CommandError::Collective(UsageError::new(message, "Nothing was measured.").into()))
         }
     }
+}
+
+/// Sets the stripes of new files; removes the directory if that fails. Outer: MPI errors. Inner: the message for the user. Collective.
+fn set_run_stripes(
+    world: &Comm,
+    run_dir: RunDir,
+    (fs_type, stripe): (&str, Stripe),
+) -> Result<Result<RunDir, String>, MpiError> {
+    let set = if world.is_root() { set_stripes(fs_type, run_dir.directories(), stripe) } else { Ok(()) };
+    let set = agree::all_or_first_error(world, set)?;
+    if set.is_err() && world.is_root() {
+        let _ = run_dir.remove();
+    }
+    Ok(set.map(|()| run_dir).map_err(|(_, cause)| format!("--stripe: {cause}")))
 }
 
 /// Tries direct I/O on a file of the run on rank 0, if a `backend` may be direct and the file system does not report the alignment, or

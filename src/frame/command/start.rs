@@ -28,6 +28,7 @@ use crate::frame::report::{DisplayContext, Outputs, SaveStatus, TerminalOutput};
 use crate::frame::run::availability::SkippedBackend;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::variants::{find_ineffective, ContestantRequests};
 use crate::frame::run::{agree, availability, harness};
 use crate::frame::system::launcher::{launcher_mismatch, pre_init_mismatch};
 use crate::frame::system::storage::storage_record;
@@ -216,6 +217,22 @@ pub(crate) fn skip_unavailable_backends(
     availability::check_any_available(backends, &not_run).map_err(|e| CommandError::Collective(e.into()))?;
     report_skipped(world, &not_run);
     Ok(not_run)
+}
+
+/// Adds the variants that would measure what another contestant does, because the library grants them the same hints. Collective.
+///
+/// # Errors
+/// MPI errors.
+pub(crate) fn skip_ineffective_variants(
+    world: &Comm,
+    run_dir: &RunDir,
+    requests: &ContestantRequests<'_>,
+    not_run: &mut Vec<SkippedBackend>,
+) -> Result<(), CommandError> {
+    let ineffective = find_ineffective(world, run_dir, requests, not_run)?;
+    report_skipped(world, &ineffective);
+    not_run.extend(ineffective);
+    Ok(())
 }
 
 /// Reports at once what is not run.

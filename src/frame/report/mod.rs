@@ -22,6 +22,7 @@ pub mod outputs;
 pub(crate) mod schema;
 pub(crate) mod storage_drift;
 pub mod system_list;
+pub(crate) mod variants;
 mod views;
 
 pub use beff_report::{

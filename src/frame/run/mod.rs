@@ -25,9 +25,11 @@ pub mod probe;
 mod ranks_tests;
 pub mod run_dir;
 pub mod storage_sheet;
+pub mod striping;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod trials;
+pub(crate) mod variants;
 pub mod verify_reader;
 
 use std::sync::atomic::AtomicU64;

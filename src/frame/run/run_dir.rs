@@ -141,6 +141,11 @@ impl RunDir {
         current.map_or_else(|| "(moved to an unknown path)".into(), |path| path.display().to_string())
     }
 
+    /// The directories of the backends.
+    pub fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.backends.iter().map(DirectoryHandle::path)
+    }
+
     /// File BACKEND/NAME in the directory.
     #[must_use]
     pub fn file(&self, name: &Path) -> FilePath {

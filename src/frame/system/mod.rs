@@ -8,6 +8,6 @@ pub mod storage;
 pub mod survey;
 
 pub use beff_host::{
-    affinity, backing_store, ballooning, bound_threads, caches, cpu_time, environment, host, launcher, placement,
-    storage_sheet, terminal, topology, traffic, ucx, workers, SystemError,
+    affinity, backing_store, ballooning, bound_threads, caches, command, cpu_time, environment, host, launcher,
+    placement, storage_sheet, terminal, topology, traffic, ucx, workers, SystemError,
 };

@@ -110,6 +110,7 @@ mod tests {
         ImbConfig {
             benchmarks: benchmarks.iter().map(ToString::to_string).collect(),
             backends: vec!["mpiio".into()],
+            variants: Vec::new(),
             path: ".".into(),
             run_dir: None,
             keep_files: false,
@@ -130,6 +131,7 @@ mod tests {
             direct: DirectPolicy::ByBackend,
             dio_align_bytes: None,
             storage: Vec::new(),
+            stripe: None,
             queue_depth: 32,
             bind: BindPolicy::Auto,
             seed: 1,

@@ -19,7 +19,7 @@ use crate::imb_io::values::{ImbDerived, RowValue};
 
 use super::blocks::mode_name;
 
-const FIELDS: [(&str, ConfigFieldRole); 27] = [
+const FIELDS: [(&str, ConfigFieldRole); 29] = [
     ("benchmarks", definition("benchmarks")),
     ("sizes", ConfigFieldRole::Ignored),
     ("iterations", definition("iterations")),
@@ -31,10 +31,12 @@ const FIELDS: [(&str, ConfigFieldRole); 27] = [
     ("unique_open", definition("unique open")),
     ("inject", definition("injected fault")),
     ("backends", set_up("backend")),
+    ("variants", set_up("variants")),
     ("direct", set_up("direct I/O")),
     ("dio_align_bytes", set_up("direct I/O align")),
     // Covered by the storage sheet.
     ("storage", ConfigFieldRole::Ignored),
+    ("stripe", ConfigFieldRole::Ignored),
     ("queue_depth", set_up("queue depth")),
     // Covered by the hints themselves, and by the numbers of ranks.
     ("hints", ConfigFieldRole::Ignored),

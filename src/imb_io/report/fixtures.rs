@@ -4,6 +4,7 @@ use crate::frame::config::RepetitionPolicy;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
 use crate::frame::report::journal::truncated_warning;
+use crate::frame::variants::BackendVariant;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::Mode;
 use crate::imb_io::plan::Mode::{Aggregate, NonAggregate};
@@ -13,7 +14,7 @@ use crate::imb_io::values::ImbDerived;
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, ImbResult, ImbDerived)> {
-    with_derived([("complete", complete()), ("groups", groups()), ("failed", failed())])
+    with_derived([("complete", complete()), ("groups", groups()), ("failed", failed()), ("variants", variants())])
 }
 
 const SIZES: [u64; 4] = [0, 1, 4096, 1 << 20];
@@ -147,6 +148,35 @@ pub fn groups() -> ImbResult {
         let strategy = "pread".into();
         let posix = RowRecord { backend: "posix".into(), strategy, direct: Some(false), ..own.clone() };
         result.rows.extend([own, posix]);
+    }
+    finish(result)
+}
+
+/// A backend with two variants, repeated: one with other hints, one without options.
+pub fn variants() -> ImbResult {
+    let mut result = run();
+    let variant = |name: &str, hints: &[(&str, &str)]| BackendVariant {
+        backend: format!("mpiio+{name}"),
+        hints: hints.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        ..BackendVariant::default()
+    };
+    result.config.variants = vec![variant("nocb", &[("romio_cb_write", "disable")]), variant("same", &[])];
+    result.config.backends.extend(result.config.variants.iter().map(|v| v.backend.clone()));
+    for record in rows("C_Write_Expl", 4, Aggregate).chain(rows("P_Read_Expl", 4, Aggregate)) {
+        let is_write = record.benchmark == "C_Write_Expl";
+        for (n, backend) in ["mpiio", "mpiio+nocb", "mpiio+same"].into_iter().enumerate() {
+            let at = result.rows.len() as u64;
+            let factor = if n == 1 && is_write { 0.8 } else { 1.0 };
+            let own = |round: u64| {
+                let noise = 1.0 + 0.01 * ((round + n as u64) % 3) as f64;
+                let mut own = RowRecord { backend: backend.into(), ..record.clone() };
+                own.times.iter_mut().for_each(|times| times.max_seconds *= factor * noise);
+                own
+            };
+            result.rows.push(own(0));
+            let again = (1..6).map(|round| RowRepetition { row: at, measurement: own(round) });
+            result.repetitions.extend(again);
+        }
     }
     finish(result)
 }

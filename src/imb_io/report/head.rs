@@ -1,9 +1,11 @@
 //! Head of the report: benchmarks, machine, and unusual settings.
 
+use crate::frame::backends::is_variant;
 use crate::frame::config::DirectPolicy;
 use crate::frame::report::machine;
 use crate::frame::report::model::{labelled_texts, ReportHead};
 use crate::frame::report::text::{count, join_settings, list};
+use crate::frame::report::variants::variants_text;
 use crate::frame::units::format_seconds;
 use crate::imb_io::config::{ImbConfig, Multi};
 use crate::imb_io::plan::ModeChoice;
@@ -17,6 +19,7 @@ pub(super) fn head(result: &ImbResult, common: ReportHead) -> ReportHead {
     let timed = "per iteration, over the ranks; writes with syncs, reads without; opening only in Open_Close";
     let begin = labelled_texts([
         ("measured", Some(measured(result))),
+        ("variants", variants_text(&config.variants)),
         ("timed", Some(timed.to_owned())),
         ("writes", Some(state::writes(config).to_owned())),
         ("reads", Some(state::reads(config))),
@@ -44,7 +47,7 @@ fn measured(result: &ImbResult) -> String {
         "{} on {on}, {}, {}, {}",
         count(config.benchmarks.len() as u64, "benchmark"),
         count(setup.sizes_bytes.len() as u64, "size"),
-        list(&config.backends),
+        list(&config.backends.iter().filter(|name| !is_variant(name)).cloned().collect::<Vec<_>>()),
         count(setup.rows, "row")
     )
 }

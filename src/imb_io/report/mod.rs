@@ -22,6 +22,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod value;
+mod variants;
 
 pub use imb_format::imb_format;
 
@@ -112,11 +113,13 @@ fn model(result: &ImbResult, derived: &ImbDerived, level: DetailLevel) -> Report
         ..common
     };
     if level == DetailLevel::Screen {
-        return ReportModel { summary: overview::summary(result, &blocks), ..model };
+        let summary = overview::summary(result, &blocks).into_iter().chain(variants::screen_block(derived));
+        return ReportModel { summary: summary.collect(), ..model };
     }
     let over_ranks =
         (level == DetailLevel::Page).then(|| html::ranks_section(&curves::over_ranks(result, derived), 1)).flatten();
-    let sections = [overview::section(result, &blocks, level), over_ranks, rows::section(result, derived, level)];
+    let overview = overview::section(result, &blocks, level);
+    let sections = [overview, variants::section(derived), over_ranks, rows::section(result, derived, level)];
     let method = [method::bare(derived), Some(method::costs(result, derived)), Some(method::set_up(result))];
     ReportModel {
         sections: sections.into_iter().flatten().collect(),

@@ -1,5 +1,6 @@
 //! Overview with a line for each benchmark and a column for each backend: the table of the screen, and the first one in full.
 
+use crate::frame::backends::is_variant;
 use crate::frame::report::bars::BarScale;
 use crate::frame::report::marks::QualityMark;
 use crate::frame::report::model::{ReportBlock, ReportSection};
@@ -33,7 +34,8 @@ pub(super) fn backends(result: &ImbResult) -> Vec<&str> {
 }
 
 pub(super) fn summary(result: &ImbResult, blocks: &[Rows<'_>]) -> Vec<ReportBlock> {
-    let mut backends = backends(result);
+    // On a screen, variants are compared with their backends only.
+    let mut backends: Vec<&str> = backends(result).into_iter().filter(|name| !is_variant(name)).collect();
     backends.truncate(MAX_BACKENDS);
     let most = if backends.len() > 1 { SCREEN_ROWS_OF_SEVERAL } else { SCREEN_ROWS };
     table(result, blocks, &backends, [NAME_WIDTH, BACKEND_WIDTH])

@@ -1,5 +1,6 @@
 //! The list of benchmarks and the plan of a run, as text.
 
+use crate::frame::backends::is_variant;
 use crate::frame::config::RepetitionPolicy;
 use crate::frame::units::{format_seconds, format_size};
 use crate::imb_io::config::ImbConfig;
@@ -11,6 +12,7 @@ use super::state;
 use crate::frame::report::render;
 use crate::frame::report::table::Table;
 use crate::frame::report::text::{count, TextPage};
+use crate::frame::report::variants::variants_text;
 use crate::frame::words::or_hyphen;
 
 /// All benchmarks with their MPI calls and the backends that `able` returns. No line is wider than
@@ -37,7 +39,14 @@ pub fn plan_text(plan: &ImbPlan, config: &ImbConfig, ranks: u64, runs: u64) -> S
     page.line("Plan of an IMB-IO run; nothing has been measured.");
     page.blank();
     page.field("ranks", &ranks.to_string());
-    page.field("backends", &config.backends.join(", "));
+    let backends: Vec<&str> = config.backends.iter().map(String::as_str).filter(|name| !is_variant(name)).collect();
+    page.field("backends", &backends.join(", "));
+    if let Some(variants) = variants_text(&config.variants) {
+        page.field(
+            "variants",
+            &format!("{variants}; each runs every row in turn, its files are removed before the next"),
+        );
+    }
     page.field("rows", &runs.to_string());
     page.field("policy", config.iterations.policy.name());
     page.field("time", &time(config, runs));

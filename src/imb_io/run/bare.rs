@@ -143,7 +143,7 @@ fn compare_one(
     let data = shape.data(bench.config.seed, u64::MAX - row, 0);
     // Reads and writes use a file of full length.
     agree_on(comm, contents::fill(comm, &shape, &path, |at, bytes| data.fill(at, bytes)).map_err(to_text))?;
-    let hints = &bench.config.hints;
+    let hints = &backend.hints;
     let request = OpenRequest { path: &path, mode: OpenMode::Update, comm, hints };
     agree_on(comm, path_check::check_name(&backend.name, &path).map_err(to_text))?;
     let ours = agree_on(comm, backend.driver.open(&request).map_err(to_text))?;

@@ -139,7 +139,7 @@ fn open(bench: &RowContext<'_>, job: &FileJob<'_>, path: &FilePath) -> Result<Bo
             _ => OpenMode::CreateNew,
         },
         comm: if job.geometry.is_private() { &own } else { &job.row_job.team.group },
-        hints: if backend.is_mpi { &bench.config.hints } else { &[] },
+        hints: &backend.hints,
     })
 }
 
@@ -157,10 +157,11 @@ fn prepare(
     contents::fill_windows(&mut bench.buffer, job.geometry, data);
     let in_force = job.row_job.agree(file.prepare(pattern, job.direction(), &mut bench.buffer, &[]))?;
     let mut done = FileResult { in_force, file: job.file_name(job.geometry.rank), ..FileResult::default() };
-    if job.row_job.backend.is_mpi && job.purpose.is_reported() && !bench.config.hints.is_empty() {
+    let requested = &job.row_job.backend.hints;
+    if job.purpose.is_reported() && !requested.is_empty() {
         // Hints that the library does not list are not granted.
         done.hints_granted = file.hints_in_use().unwrap_or_default();
-        done.hints_granted.retain(|(key, _)| bench.config.hints.iter().any(|(asked, _)| asked == key));
+        done.hints_granted.retain(|(key, _)| requested.iter().any(|(asked, _)| asked == key));
     }
     Ok(done)
 }

@@ -166,6 +166,7 @@ fn through_spy(
         moves_data: true,
         is_mpi: false,
         unavailable_reason: None,
+        hints: Vec::new(),
     };
     let run_dir = RunDir::create(&world, scratch.path(), "run", &["posix".into()]).unwrap().unwrap();
     let team = Team {

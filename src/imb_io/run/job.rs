@@ -12,6 +12,8 @@ use crate::imb_io::plan::{IterationRule, PlannedRow};
 
 pub(super) struct ConfiguredBackend {
     pub(super) name: String,
+    /// Hints of its files; empty if it has none.
+    pub(super) hints: Vec<(String, String)>,
     pub(super) driver: Box<dyn Driver>,
     pub(super) options: DriverOptions,
     /// True if files have contents; false for null.

@@ -83,7 +83,7 @@ fn run_timed(
     (path, pattern): (&FilePath, &AccessPattern),
     strategy: &mut Option<String>,
 ) -> Result<LoopTiming, MpiError> {
-    let request = OpenRequest { path, mode: OpenMode::Update, comm: &job.team.group, hints: &bench.config.hints };
+    let request = OpenRequest { path, mode: OpenMode::Update, comm: &job.team.group, hints: &job.backend.hints };
     let RowContext { buffer: transfer_buffer, iteration_times: laps, .. } = bench;
     let (mut timed, mut off) = (LoopTiming::default(), Latency::off());
     job.team.group.bare_barrier()?;

@@ -69,15 +69,18 @@ impl RowRepetitionSchedule {
         self.rows.get(&number).map(|known| (known.record, known.iterations))
     }
 
-    pub(super) fn needs_repetition(&self, number: u64) -> bool {
-        let Some(known) = self.rows.get(&number) else { return false };
-        let is_known = |share: f64| {
-            MeanEstimate::of(known.seconds.iter().copied()).is_some_and(|found| found.is_precise_enough(share))
+    /// True if one of these rows, which share their rounds, needs a repetition, and none of them lacks the time for it.
+    pub(super) fn needs_repetition(&self, numbers: &[u64]) -> bool {
+        let known = || numbers.iter().filter_map(|number| self.rows.get(number));
+        let is_precise = |row: &MeasuredRow, share: f64| {
+            MeanEstimate::of(row.seconds.iter().copied()).is_some_and(|found| found.is_precise_enough(share))
         };
         // A time of 0 has no logarithm.
-        let is_over = self.until_share.is_some_and(is_known) || known.seconds.contains(&0.0);
-        let fits = known.spent_seconds + DURATION_MARGIN * known.longest_seconds <= self.limit_seconds;
-        !is_over && (fits || self.repeat != RepetitionPolicy::Auto)
+        let is_over = |row: &MeasuredRow| {
+            self.until_share.is_some_and(|share| is_precise(row, share)) || row.seconds.contains(&0.0)
+        };
+        let fits = |row: &MeasuredRow| row.spent_seconds + DURATION_MARGIN * row.longest_seconds <= self.limit_seconds;
+        !known().all(is_over) && (known().all(fits) || self.repeat != RepetitionPolicy::Auto)
     }
 }
 
@@ -99,7 +102,7 @@ mod tests {
     fn count_repetitions(mut again: RowRepetitionSchedule, noise: f64, real_seconds: f64) -> usize {
         again.add_first(7, &record(1.0, real_seconds));
         let mut number = 0;
-        while again.repeat.allows_another(number as u64) && again.needs_repetition(7) && number < 1000 {
+        while again.repeat.allows_another(number as u64) && again.needs_repetition(&[7]) && number < 1000 {
             number += 1;
             again.add_repetition(7, &record(1.0 + noise * (number % 3) as f64, real_seconds));
         }
@@ -133,12 +136,24 @@ mod tests {
         again.add_first(4, &failed);
         again.add_first(5, &record(1.0, 0.1));
         assert_eq!(
-            (again.record_and_iterations(4), again.needs_repetition(4), again.record_and_iterations(5)),
+            (again.record_and_iterations(4), again.needs_repetition(&[4]), again.record_and_iterations(5)),
             (None, false, Some((1, 1000)))
         );
         again.add_repetition(5, &failed);
-        assert!(!again.needs_repetition(5));
+        assert!(!again.needs_repetition(&[5]));
         again.add_first(6, &record(0.0, 0.1));
-        assert!(!again.needs_repetition(6), "no time has no interval");
+        assert!(!again.needs_repetition(&[6]), "no time has no interval");
+    }
+    #[test]
+    fn rows_of_a_round_are_repeated_together() {
+        let mut again = RowRepetitionSchedule::new(RepetitionPolicy::Auto, Some(0.05), 10.0);
+        for (number, noise) in [(1, 0.0), (2, 0.5)] {
+            again.add_first(number, &record(1.0, 0.1));
+            (0..5).for_each(|n| again.add_repetition(number, &record(1.0 + noise * f64::from(n), 0.1)));
+        }
+        assert!(!again.needs_repetition(&[1]) && again.needs_repetition(&[2]) && again.needs_repetition(&[1, 2]));
+        again.add_repetition(1, &record(1.0, 9.0));
+        assert!(!again.needs_repetition(&[1, 2]), "the time of one is used");
+        assert!(!again.needs_repetition(&[8]), "unknown");
     }
 }

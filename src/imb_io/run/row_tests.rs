@@ -200,6 +200,7 @@ fn with_bench<T: Send>(
             moves_data,
             is_mpi,
             unavailable_reason: None,
+            hints: Vec::new(),
         };
         let run_dir = RunDir::create(world, scratch.path(), "run", &[posix]).unwrap().unwrap();
         let team = Team::create(world, Groups { ranks, groups: 1 }, run_dir.path()).unwrap().unwrap();

@@ -1,6 +1,6 @@
 //! The run: pilot, announcement, all rows and their repetitions.
 
-use beff_backends::{driver, DriverOptions, Latency, TransferBuffer};
+use beff_backends::{DriverOptions, Latency, TransferBuffer};
 use beff_ffi::{Comm, MpiError};
 
 use super::bare::{self, BareOutcome};
@@ -12,6 +12,7 @@ use super::repetition::RowRepetitionSchedule;
 use super::row::measure;
 use super::team::Team;
 use super::{RowContext, MAX_ITERATION_TIMES};
+use crate::frame::backends;
 use crate::frame::config::RepetitionPolicy;
 use crate::frame::records::RunOutcome;
 use crate::frame::run::availability;
@@ -249,10 +250,19 @@ impl<'a> RowRunner<'a> {
         let mut measured = false;
         if let Some(index) = index {
             'rows: for row in rows {
-                for backend in 0..self.backends.len() {
-                    if !self.needs_repetition(self.row_number(row, backend), index)? {
-                        continue;
+                let contestants: Vec<u64> = (0..self.backends.len()).map(|n| self.row_number(row, n)).collect();
+                // Variants and their backends are compared by pairs of rounds: all of them need the repetition, or none.
+                let together = !self.context.config.variants.is_empty();
+                let needed = match together {
+                    true => vec![self.needs_repetition(&contestants, index)?; contestants.len()],
+                    false => {
+                        let each = contestants.chunks(1).map(|own| self.needs_repetition(own, index));
+                        each.collect::<Result<_, _>>()?
                     }
+                };
+                // The order rotates, because the state that one leaves behind may affect the next.
+                let order = (0..contestants.len()).map(|n| (n + round as usize + 1) % contestants.len());
+                for backend in order.filter(|backend| needed[*backend]) {
                     if self.stops_before(row, backend, index)? {
                         break 'rows;
                     }
@@ -266,10 +276,10 @@ impl<'a> RowRunner<'a> {
         Ok(measured)
     }
 
-    /// True if rank 0 schedules a repetition of the row. Collective over the active ranks.
-    fn needs_repetition(&self, number: u64, team: usize) -> Result<bool, MpiError> {
+    /// True if rank 0 schedules a repetition of these rows, all in one round. Collective over the active ranks.
+    fn needs_repetition(&self, numbers: &[u64], team: usize) -> Result<bool, MpiError> {
         let Some(team) = &self.teams[team].1 else { return Ok(false) };
-        agree::any_rank(&team.active, team.active.is_root() && self.schedule.needs_repetition(number))
+        agree::any_rank(&team.active, team.active.is_root() && self.schedule.needs_repetition(numbers))
     }
 
     /// Number of a row over all backends, for names and data of its files.
@@ -444,13 +454,13 @@ fn transferred(record: &RowRecord) -> Option<TransferVolume> {
     record.sample_bytes.map(moved)
 }
 
-/// Options of the driver of this name, for files in the run directory.
+/// Options of the driver of this contestant, for files in the run directory.
 #[must_use]
 pub fn driver_options(config: &ImbConfig, run_dir: &RunDir, name: &str) -> DriverOptions {
     DriverOptions {
         direct_trial: run_dir.direct_trial(),
-        direct: config.direct.of(name).into(),
-        queue_depth: config.queue_depth,
+        direct: config.direct_of(name).into(),
+        queue_depth: config.queue_depth_of(name),
         unique_open: config.unique_open,
         ..DriverOptions::default()
     }
@@ -462,14 +472,15 @@ fn make_backend(
     name: &str,
     not_run: &[SkippedBackend],
 ) -> Option<ConfiguredBackend> {
-    let row = driver(name)?;
+    let row = backends::row(name)?;
     let options = driver_options(config, run_dir, name);
     Some(ConfiguredBackend {
-        name: row.name.to_owned(),
+        name: name.to_owned(),
+        hints: if row.has_hints { config.hints_of(name) } else { Vec::new() },
         driver: (row.create)(&options),
         options,
         moves_data: row.uses_space,
         is_mpi: row.is_collective_native,
-        unavailable_reason: availability::skip_reason(not_run, row.name).map(str::to_owned),
+        unavailable_reason: availability::skip_reason(not_run, name).map(str::to_owned),
     })
 }

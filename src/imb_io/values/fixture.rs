@@ -92,6 +92,7 @@ fn config() -> ImbConfig {
     ImbConfig {
         benchmarks: vec!["S_Write_Indv".into(), "P_Read_Expl".into()],
         backends: vec!["mpiio".into()],
+        variants: Vec::new(),
         path: "/scratch/run".into(),
         run_dir: None,
         keep_files: false,
@@ -112,6 +113,7 @@ fn config() -> ImbConfig {
         direct: DirectPolicy::ByBackend,
         dio_align_bytes: None,
         storage: Vec::new(),
+        stripe: None,
         queue_depth: 16,
         bind: BindPolicy::Auto,
         seed: 42,

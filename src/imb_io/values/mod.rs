@@ -10,12 +10,14 @@ pub mod kinds;
 mod repeated;
 mod row;
 pub mod standout;
+mod variants;
 mod verdict;
 mod warning;
 
 pub use bare::ImbBareValue;
 pub use repeated::RepeatedRow;
 pub use row::{GroupValue, RowValue};
+pub use variants::ImbVariant;
 pub use verdict::{ImbVerdict, VerificationVerdict};
 
 use schemars::JsonSchema;
@@ -29,6 +31,8 @@ use crate::imb_io::records::ImbResult;
 pub struct ImbDerived {
     /// Values of the rows, in the order of the records.
     pub rows: Vec<RowValue>,
+    /// Variants compared with their backends: all rows, each benchmark, each size.
+    pub variants: Vec<ImbVariant>,
     /// Comparison with bare loops, if measured.
     pub bare: Vec<ImbBareValue>,
     /// Completeness of the run and correctness of its data.
@@ -47,6 +51,7 @@ pub fn derive(result: &ImbResult) -> ImbDerived {
     let verdict = verdict::of(result);
     ImbDerived {
         warnings: warning::warnings(result, &rows, &verdict),
+        variants: variants::variants(result),
         bare: result.bare.iter().filter_map(bare::of).collect(),
         verdict,
         rows,

@@ -5,6 +5,7 @@ use beff_statistics::mean::MIN_TO_STOP;
 use super::kinds::{self, KINDS};
 use super::row::RowValue;
 use super::verdict::{is_not_verified, ImbVerdict};
+use crate::frame::backends;
 use crate::frame::records::{RunOutcome, Warning};
 use crate::frame::units::{count, format_seconds, format_size};
 use crate::frame::values::binding::shared_host_warning;
@@ -39,7 +40,7 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
             _ => None,
         });
         found.extend(warning::not_run_warning(&kinds::NOT_RUN, backend, ("row", "rows"), refused));
-        if backend == MPI_IO {
+        if backends::backend_of(backend) == MPI_IO {
             found.extend(hints_missing(result, backend));
         }
         found.extend(read_from_cache(backend, own()));
@@ -60,11 +61,11 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
 
 /// Open_Close is excluded: its rows do not list the hints in force.
 fn hints_missing(result: &ImbResult, backend: &str) -> Option<Warning> {
-    let asked = result.config.hints.as_slice();
+    let asked = result.config.hints_of(backend);
     let is_complete =
         |r: &&RowRecord| r.backend == backend && r.ended == RowStatus::Complete && r.sample_bytes.is_some();
     hints::ungranted_warning(
-        result.rows.iter().filter(is_complete).map(|r| (asked, r.hints_granted.as_slice())),
+        result.rows.iter().filter(is_complete).map(|r| (asked.as_slice(), r.hints_granted.as_slice())),
         backend,
     )
 }

@@ -12,16 +12,18 @@ use crate::replay::records::ReplayResult;
 use crate::replay::values::{CallSubset, LevelComparison as Line, LevelKind, ReplayDerived};
 
 /// Every field of the configuration.
-const FIELDS: [(&str, ConfigFieldRole); 21] = [
+const FIELDS: [(&str, ConfigFieldRole); 23] = [
     ("pace", definition("pace")),
     ("scale", definition("scale")),
     ("cache", definition("page cache")),
     ("inject", definition("injected fault")),
     ("backends", set_up("backend")),
+    ("variants", set_up("variants")),
     ("direct", set_up("direct I/O")),
     ("dio_align_bytes", set_up("direct I/O align")),
     // Covered by the storage sheet.
     ("storage", ConfigFieldRole::Ignored),
+    ("stripe", ConfigFieldRole::Ignored),
     ("verify", set_up("verify")),
     ("repeat", set_up("repetitions")),
     ("hints", ConfigFieldRole::Ignored),

@@ -3,6 +3,7 @@
 use crate::frame::command::directory::removal_warning;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
+use crate::frame::variants::BackendVariant;
 use crate::replay::config::{Detail, Pace, WhatIf};
 use crate::replay::plan::omission::OmittedCalls;
 use crate::replay::records::*;
@@ -18,6 +19,7 @@ pub fn all() -> Vec<(&'static str, ReplayResult, ReplayDerived)> {
         ("failed", failed()),
         ("workload", workload(&["mpiio"])),
         ("what_if", what_if()),
+        ("variants", variants()),
         ("workload_of_several", workload(&["mpiio", "posix", "null"])),
     ])
 }
@@ -115,6 +117,29 @@ pub fn what_if() -> ReplayResult {
     let change = "hints=romio_cb_write=enable".parse::<WhatIf>();
     let mut result = run(&["mpiio", "hints"], 3);
     result.config.what_if = change.ok();
+    result
+}
+
+/// A backend with three variants: with other hints, without options, and with wrong data.
+pub fn variants() -> ReplayResult {
+    let mut result = run(&["mpiio", "mpiio+two", "mpiio+same", "mpiio+bad"], 3);
+    let variant = |name: &str, hints: &[(&str, &str)]| BackendVariant {
+        backend: format!("mpiio+{name}"),
+        hints: hints.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        ..BackendVariant::default()
+    };
+    result.config.variants = vec![
+        variant("two", &[("cb_nodes", "2")]),
+        variant("same", &[]),
+        variant("bad", &[("romio_cb_write", "disable")]),
+    ];
+    let times: Vec<_> =
+        result.classes.iter().filter(|c| c.backend == "mpiio").map(|c| c.both.replayed.seconds).collect();
+    let same = result.classes.iter_mut().filter(|c| c.backend == "mpiio+same");
+    for (place, (record, seconds)) in same.zip(times).enumerate() {
+        record.both.replayed.seconds = seconds * (1.0 + 0.01 * (place % 3) as f64 - 0.01);
+    }
+    result.repetitions.iter_mut().filter(|p| p.backend == "mpiio+bad").for_each(|p| p.bytes_wrong = 8);
     result
 }
 

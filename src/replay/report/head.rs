@@ -1,10 +1,12 @@
 //! Head of the report: profile, hosts, and unusual settings.
 
+use crate::frame::backends::is_variant;
 use crate::frame::config::CachePolicy;
 use crate::frame::report::library::short_name;
 use crate::frame::report::machine;
 use crate::frame::report::model::{labelled_texts, ReportHead};
 use crate::frame::report::text::{count, join_settings, list};
+use crate::frame::report::variants::variants_text;
 use crate::frame::units::{format_seconds, format_size};
 use crate::replay::config::{Pace, ReplayConfig};
 use crate::replay::plan::printable::printable;
@@ -15,8 +17,9 @@ pub(super) fn head(result: &ReplayResult, common: ReportHead) -> ReportHead {
     let verifies = result.repetitions.iter().any(|p| !p.is_timed());
     let repetitions = repetitions_text(config.repeat, verifies);
     let pace = pace_text(config);
-    let replayed = format!("with {}, {repetitions}, {pace}", list(&config.backends));
-    let replayed = labelled_texts([("replayed", Some(replayed))]);
+    let backends: Vec<String> = config.backends.iter().filter(|name| !is_variant(name)).cloned().collect();
+    let replayed = format!("with {}, {repetitions}, {pace}", list(&backends));
+    let replayed = labelled_texts([("replayed", Some(replayed)), ("variants", variants_text(&config.variants))]);
     let machine =
         machine::head_facts(&setup.machine, None).into_iter().chain(machine::storage_head_facts(&setup.storage));
     ReportHead {

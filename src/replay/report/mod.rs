@@ -27,7 +27,7 @@ use super::values::kinds::KINDS;
 use super::values::standout::findings;
 use super::values::{derive, ReplayDerived};
 use crate::frame::records::{JournaledResult, Warning, WarningKind};
-use crate::frame::report::model::ReportModel;
+use crate::frame::report::model::{ReportBlock, ReportModel, ReportSection};
 use crate::frame::report::picture::MeasuredPoint;
 use crate::frame::report::{common, DetailLevel, Views};
 use crate::frame::values::comparable::ComparableRun;
@@ -85,9 +85,11 @@ fn model(result: &ReplayResult, derived: &ReplayDerived, level: DetailLevel) -> 
         caveat.is_on_screen = !trust::is_omission(warning);
     }
     let is_screen = level == DetailLevel::Screen;
-    let several = result.config.backends.len() > 1;
+    let several = summary::shown_backends(result).len() > 1;
     let sections = || {
-        let first = [levels::run_section(result, derived, level), Some(trust::section(result, derived))];
+        let variants = summary::variant_table(derived, true).map(ReportBlock::Table).into_iter().collect();
+        let variants = ReportSection::of("variants", "Variants and their backends", "", variants);
+        let first = [levels::run_section(result, derived, level), variants, Some(trust::section(result, derived))];
         first.into_iter().chain(levels::detail_sections(result, derived, level)).flatten().collect()
     };
     ReportModel {

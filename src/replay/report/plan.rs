@@ -2,6 +2,7 @@
 
 use super::head::{content_line, profile_line, recordings_text, repetitions_text};
 use crate::frame::report::text::{count, list, TextPage};
+use crate::frame::report::variants::variants_text;
 use crate::frame::units::format_size;
 use crate::replay::config::ReplayConfig;
 use crate::replay::plan::call_change::CallChange;
@@ -33,6 +34,9 @@ pub fn plan_text(
         "repetitions",
         &format!("{} with each of {}", repetitions_text(config.repeat, config.verify), list(&config.backends)),
     );
+    if let Some(variants) = variants_text(&config.variants) {
+        page.field("variants", &format!("{variants}; in turns, the files of one are removed before the next"));
+    }
     if let Some(change) = &config.what_if {
         page.field("what-if", &changed.map_or(change.text(), CallChange::text));
     }

@@ -1,16 +1,18 @@
 //! Tables of the screen: reads, writes and all calls, recorded and replayed, and the classes of functions.
 
+use crate::frame::backends::is_variant;
 use crate::frame::report::marks::QualityMark;
 use crate::frame::report::model::ReportBlock;
 use crate::frame::report::table::{Table, TableCell};
 use crate::frame::report::text::percent;
+use crate::frame::report::variants;
 use crate::frame::units::format_seconds;
 use crate::frame::words::or_hyphen;
 use crate::frame::words::rate;
 use crate::replay::plan::printable::printable;
 use crate::replay::plan::CallClass;
 use crate::replay::records::ReplayResult;
-use crate::replay::values::{CallSubset, LevelComparison as Line, LevelKind, ReplayDerived};
+use crate::replay::values::{CallSubset, LevelComparison as Line, LevelKind, ReplayDerived, ReplayVariant};
 
 use super::levels::{is_not_run, run_level};
 
@@ -19,12 +21,19 @@ pub(super) const MAX_BACKENDS: usize = 4;
 /// Characters of the name of a backend, in a table and above a column.
 const NAME_CHARS: usize = 9;
 const HEADING_CHARS: usize = 7;
+/// Variants shown, by the available lines.
+const MAX_VARIANTS: [usize; 4] = [12, 6, 3, 1];
 /// Maximum number of classes, by the available lines.
 const MAX_ROWS: [usize; 4] = [10, 8, 6, 3];
 const MAX_ROWS_OF_SEVERAL: [usize; 4] = [14, 14, 12, 10];
 
+/// The backends without variants, which are compared with their backends only.
+pub(super) fn shown_backends(result: &ReplayResult) -> Vec<&String> {
+    result.config.backends.iter().filter(|name| !is_variant(name)).collect()
+}
+
 pub(super) fn blocks(result: &ReplayResult, derived: &ReplayDerived) -> Vec<ReportBlock> {
-    let several = result.config.backends.len() > 1;
+    let several = shown_backends(result).len() > 1;
     let is_handwritten = result.setup.profile.is_handwritten();
     let classes = class_table(result, derived, several);
     let more = match (several, is_handwritten) {
@@ -38,7 +47,28 @@ pub(super) fn blocks(result: &ReplayResult, derived: &ReplayDerived) -> Vec<Repo
     [ReportBlock::Table(run_table(result, derived))]
         .into_iter()
         .chain(classes.into_iter().filter(|_| has_classes))
+        .chain(variant_table(derived, false).map(ReportBlock::Table))
         .collect()
+}
+
+/// Variants compared with their backends, in full with the verdict in words; None without variants.
+pub(super) fn variant_table(derived: &ReplayDerived, is_full: bool) -> Option<Table> {
+    let head = ["ratio to its backend", "all calls", "pairs"].into_iter().chain(is_full.then_some("verdict"));
+    let row = |v: &ReplayVariant| {
+        let (ratio, is_disqualified) = (v.ratio.as_ref(), v.bytes_wrong > 0);
+        let pairs = or_hyphen(ratio.map(|ratio| ratio.rounds));
+        let verdict = is_full.then(|| variants::verdict(ratio, is_disqualified).to_owned());
+        [v.backend.clone(), variants::cell(ratio, is_disqualified), pairs]
+            .into_iter()
+            .chain(verdict)
+            .collect::<Vec<_>>()
+    };
+    // Wrong data is on a screen in any case.
+    let (wrong, others): (Vec<_>, Vec<_>) = derived.variants.iter().partition(|v| v.bytes_wrong > 0);
+    let rows = wrong.into_iter().chain(others).map(row);
+    let table = Table::new("", 1, head).with_rows(rows).with_note(variants::CELL_NOTE);
+    let table = if is_full { table.with_words() } else { table.with_row_limits(MAX_VARIANTS) };
+    (!derived.variants.is_empty()).then_some(table)
 }
 
 pub(super) fn format_ratio(ratio: f64) -> String {
@@ -61,7 +91,7 @@ fn fit_name(backend: &str, letters: usize) -> String {
 
 /// Reads, writes and all calls: a line for the recorded run, and one for each backend.
 fn run_table(result: &ReplayResult, derived: &ReplayDerived) -> Table {
-    let backends = &result.config.backends;
+    let backends = shown_backends(result);
     let parts = [CallSubset::Reads, CallSubset::Writes, CallSubset::All];
     let speed = |bytes_per_second: Option<f64>| bytes_per_second.map(|r| rate(r / 1e6, None));
     let cell = |text: Option<String>| TableCell::number(text, &[]);
@@ -109,7 +139,7 @@ fn workload_table(result: &ReplayResult, derived: &ReplayDerived, note: &str) ->
     let mut table = Table::new("", 1, ["MB/s", "reads", "writes", "in calls"])
         .with_row_limits([MAX_BACKENDS + 1; 4])
         .with_note(note);
-    for backend in &result.config.backends {
+    for backend in shown_backends(result) {
         let marks: &[QualityMark] = if is_not_run(result, backend) { &[QualityMark::NotRun] } else { &[] };
         let [reads, writes, all] =
             [CallSubset::Reads, CallSubset::Writes, CallSubset::All].map(|part| run_level(derived, backend, part));
@@ -123,7 +153,8 @@ fn workload_table(result: &ReplayResult, derived: &ReplayDerived, note: &str) ->
 
 /// A line for each class of functions, in descending order of time.
 fn class_table(result: &ReplayResult, derived: &ReplayDerived, several: bool) -> Table {
-    let backends = &result.config.backends[..result.config.backends.len().min(MAX_BACKENDS)];
+    let mut backends = shown_backends(result);
+    backends.truncate(MAX_BACKENDS);
     let of = |class: CallClass, backend: &str| {
         derived.levels.iter().find(|l| l.class == Some(class) && l.backend == backend)
     };

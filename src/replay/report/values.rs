@@ -9,7 +9,7 @@ use crate::replay::records::{RepetitionStatus, ReplayResult};
 use crate::replay::values::{CallSubset, Fidelity, ReplayDerived};
 
 use super::levels::{is_not_run, run_level};
-use super::summary::{format_ratio, MAX_BACKENDS};
+use super::summary::{format_ratio, shown_backends, MAX_BACKENDS};
 use super::trust::corruption_text;
 
 /// Maximum number of backends with a value; a damaged file may name any number.
@@ -77,7 +77,7 @@ fn run_marks(result: &ReplayResult) -> String {
 }
 
 fn backend_ratios<'r>(result: &'r ReplayResult, derived: &'r ReplayDerived) -> impl Iterator<Item = (&'r str, f64)> {
-    let backends = result.config.backends.iter().map(String::as_str);
+    let backends = shown_backends(result).into_iter().map(String::as_str);
     backends.filter_map(|backend| Some((backend, run_level(derived, backend, CallSubset::All)?.ratio?)))
 }
 
@@ -86,7 +86,7 @@ fn workload_bandwidths<'r>(
     result: &'r ReplayResult,
     derived: &'r ReplayDerived,
 ) -> impl Iterator<Item = (&'r str, String)> {
-    let backends = result.config.backends.iter().map(String::as_str);
+    let backends = shown_backends(result).into_iter().map(String::as_str);
     let speed = |backend| run_level(derived, backend, CallSubset::All)?.replayed_bytes_per_second;
     backends.filter_map(move |backend| Some((backend, rate(speed(backend)? / 1e6, None))))
 }

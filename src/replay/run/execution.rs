@@ -222,7 +222,7 @@ pub fn execute(
             break;
         }
         let Some(way) = replay_backend(config, name) else { continue };
-        if let Some(reason) = availability::skip_reason(means.not_run, config.backend_of(name)) {
+        if let Some(reason) = availability::skip_reason(means.not_run, config.checked_as(name)) {
             if number == VERIFICATION {
                 continue;
             }
@@ -352,7 +352,7 @@ fn progress_report(means: &ExecutionContext<'_>, pass: String, [done, all]: [u64
 /// Driver options of a backend, for files in the run directory.
 #[must_use]
 pub fn driver_options(config: &ReplayConfig, run_dir: &RunDir, name: &str) -> DriverOptions {
-    let direct = config.direct.of(config.backend_of(name)).into();
+    let direct = config.direct_of(name).into();
     DriverOptions { direct, direct_trial: run_dir.direct_trial(), ..DriverOptions::default() }
 }
 

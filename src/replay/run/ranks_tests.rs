@@ -30,6 +30,7 @@ fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayC
     ReplayConfig {
         profile: profile.to_owned(),
         backends: backends.iter().map(|name| (*name).to_owned()).collect(),
+        variants: Vec::new(),
         what_if: None,
         path: path.to_owned(),
         run_dir: None,
@@ -43,6 +44,7 @@ fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayC
         direct: DirectPolicy::Off,
         dio_align_bytes: None,
         storage: Vec::new(),
+        stripe: None,
         hints: Vec::new(),
         verify: true,
         detail: Detail::Run,

@@ -280,7 +280,7 @@ impl RepetitionJob<'_> {
             pace: self.pace(),
             stores: self.backend.stores,
             aligns_to_pages: self.backend.refusal.by_offsets
-                && bench.config.direct.of(bench.config.backend_of(self.backend.name)) != DirectPolicy::Off,
+                && bench.config.direct_of(self.backend.name) != DirectPolicy::Off,
             first_omitted_write_ns: unmade_ns,
         };
         let mut windows = CallWindowBuilder::new(making).map_err(refuse)?;

@@ -16,7 +16,7 @@ mod what_if;
 
 pub use level::{CallSubset, LevelComparison, LevelKind};
 pub use verdict::{Fidelity, FidelityVerdict};
-pub use what_if::ChangeEffect;
+pub use what_if::{ChangeEffect, ReplayVariant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,6 +33,8 @@ pub struct ReplayDerived {
     pub verdict: FidelityVerdict,
     /// Effect of the change (`--what-if`).
     pub what_if: Option<ChangeEffect>,
+    /// Variants compared with their backends.
+    pub variants: Vec<ReplayVariant>,
     /// Recorded and derived warnings.
     pub warnings: Vec<Warning>,
 }
@@ -43,7 +45,13 @@ pub fn derive(result: &ReplayResult) -> ReplayDerived {
     let levels = level::all_levels(result);
     let verdict = verdict::fidelity_verdict(result);
     let what_if = what_if::change_effect(result);
-    ReplayDerived { warnings: warning::warnings(result, &verdict), levels, verdict, what_if }
+    ReplayDerived {
+        warnings: warning::warnings(result, &verdict),
+        levels,
+        verdict,
+        what_if,
+        variants: what_if::variants(result),
+    }
 }
 
 #[cfg(test)]

@@ -98,12 +98,13 @@ pub fn findings(result: &ReplayResult, derived: &ReplayDerived) -> Vec<Finding> 
         .filter(|name| *name != NULL_BACKEND)
         .filter_map(|name| BackendLevels::for_backend(derived, name))
         .collect();
-    let rivals = if result.config.what_if.is_some() { &[][..] } else { &backends[..] };
+    let is_compared = result.config.what_if.is_some() || !result.config.variants.is_empty();
+    let rivals = if is_compared { &[][..] } else { &backends[..] };
     let classes = || backends.iter().flat_map(|times| class_findings(result, derived, times));
     let kinds = [
         longest_finding(classes().filter(|f| f.factor < 1.0)),
         longest_finding(classes().filter(|f| f.factor > 1.0)),
-        // The effect of a change has a line of its own.
+        // The effects of a change and of variants have lines of their own.
         longest_finding(rivals.iter().flat_map(|times| backend_findings(times, rivals))),
         longest_finding(backends.iter().filter_map(process_finding)),
         longest_finding(backends.iter().flat_map(cost_findings)),

@@ -1,11 +1,13 @@
-//! Effect of a change of the calls (`--what-if`): times of the changed calls over those of the unchanged ones, by pairs of repetitions.
+//! Effect of a change of the calls (`--what-if`), and of the options of variants: times over those of the unchanged calls, by pairs of
+//! repetitions.
 
 use std::collections::BTreeMap;
 
-use beff_statistics::bootstrap::{paired_ratio, PairedTotals};
+use beff_statistics::bootstrap::{paired_ratio, PairedTotals, Ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::frame::backends::{backend_of, is_variant};
 use crate::replay::plan::CallTally;
 use crate::replay::records::ReplayResult;
 
@@ -54,20 +56,54 @@ fn repetitions(result: &ReplayResult, name: &str) -> BTreeMap<u64, RepetitionSum
     all
 }
 
+/// Complete repetitions of two names with the same number.
+fn pairs(result: &ReplayResult, names: [&str; 2]) -> Vec<[RepetitionSums; 2]> {
+    let [of_first, of_second] = names.map(|name| repetitions(result, name));
+    of_first.iter().filter_map(|(number, own)| Some([*own, *of_second.get(number)?])).collect()
+}
+
+/// Rate of the first of each pair over that of the second, which do equal amounts of work: the inverse of the ratio of their times.
+fn rate_ratio(pairs: &[[RepetitionSums; 2]]) -> Option<Ratio> {
+    let totals = |[own, base]: &[RepetitionSums; 2]| PairedTotals {
+        bytes: 1.0,
+        seconds: own.seconds,
+        base_bytes: 1.0,
+        base_seconds: base.seconds,
+    };
+    paired_ratio(&pairs.iter().map(totals).collect::<Vec<_>>())
+}
+
+/// A variant compared with its backend.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ReplayVariant {
+    /// Name of the variant.
+    pub backend: String,
+    /// Its backend.
+    pub base: String,
+    /// Rate of the variant divided by that of its backend (time in all calls with the backend divided by that with the variant), by pairs
+    /// of complete repetitions with the same number. None without pairs.
+    pub ratio: Option<Ratio>,
+    /// Wrong bytes of the variant in the whole run; above 0 it is disqualified.
+    pub bytes_wrong: u64,
+}
+
+pub(super) fn variants(result: &ReplayResult) -> Vec<ReplayVariant> {
+    let compare = |name: &String| {
+        let wrong = result.repetitions.iter().filter(|p| p.backend == *name).map(|p| p.bytes_wrong);
+        ReplayVariant {
+            backend: name.clone(),
+            base: backend_of(name).to_owned(),
+            ratio: rate_ratio(&pairs(result, [name, backend_of(name)])),
+            bytes_wrong: wrong.fold(0, u64::saturating_add),
+        }
+    };
+    result.config.backends.iter().filter(|name| is_variant(name)).map(compare).collect()
+}
+
 pub(super) fn change_effect(result: &ReplayResult) -> Option<ChangeEffect> {
     let change = result.config.what_if.as_ref()?;
-    let unchanged = repetitions(result, result.config.backends.first()?);
-    let changed = repetitions(result, change.name());
-    let pairs: Vec<[RepetitionSums; 2]> =
-        unchanged.iter().filter_map(|(number, own)| Some([*own, *changed.get(number)?])).collect();
-    // Rates of equal amounts of work: the one of the unchanged calls over the other is the ratio of the times.
-    let totals = |[unchanged, changed]: &[RepetitionSums; 2]| PairedTotals {
-        bytes: 1.0,
-        seconds: unchanged.seconds,
-        base_bytes: 1.0,
-        base_seconds: changed.seconds,
-    };
-    let ratio = paired_ratio(&pairs.iter().map(totals).collect::<Vec<_>>());
+    let pairs = pairs(result, [result.config.backends.first()?, change.name()]);
+    let ratio = rate_ratio(&pairs);
     let mean = |which: usize| pairs.iter().map(|pair| pair[which].seconds).sum::<f64>() / pairs.len().max(1) as f64;
     let last = pairs.last().copied().unwrap_or_default();
     Some(ChangeEffect {
@@ -116,6 +152,25 @@ mod tests {
         assert_eq!(varied.is_insignificant, Some(true), "{varied:?}");
         let few = change_effect(&slowed(2, |_| 0.5)).unwrap();
         assert_eq!((few.pairs, few.interval, few.is_insignificant), (2, None, None));
+    }
+
+    #[test]
+    fn a_variant_is_compared_with_its_backend() {
+        let mut result = slowed(4, |number| 0.5 + 0.001 * number as f64);
+        assert_eq!(variants(&result), []);
+        result.config.what_if = None;
+        let rename = |name: &mut String| *name = name.replace("fill-never", "mpiio+two");
+        result.config.backends.iter_mut().for_each(rename);
+        result.repetitions.iter_mut().for_each(|p| rename(&mut p.backend));
+        result.classes.iter_mut().for_each(|record| rename(&mut record.backend));
+        let found = variants(&result).remove(0);
+        let ratio = found.ratio.unwrap();
+        assert!((1.98..2.0).contains(&ratio.value) && ratio.equal == Some(false), "{found:?}");
+        assert_eq!((&found.backend[..], &found.base[..], found.bytes_wrong), ("mpiio+two", "mpiio", 0));
+        result.repetitions.iter_mut().filter(|p| p.backend == "mpiio+two").for_each(|p| p.bytes_wrong = 1);
+        assert_eq!(variants(&result)[0].bytes_wrong, 4);
+        result.repetitions.retain(|p| p.backend == "mpiio");
+        assert_eq!(variants(&result)[0].ratio, None);
     }
 
     #[test]

@@ -93,6 +93,7 @@ const NO_READS: &str = "the work does not read";
 const NO_HOLES: &str = "each call accesses one contiguous range";
 const ONE_RANK: &str = "there is one rank";
 const NO_OPTION: &str = "a replay has no such option";
+const NO_LUSTRE: &str = "the file system is not Lustre";
 const NO_STRIPES: &str = "the file system has no stripes that hints determine";
 
 /// Factors in the order in which they are tried, and the keys that are not, with the reason.
@@ -138,6 +139,7 @@ fn romio(facts: &SpaceFacts<'_>) -> Vec<Candidate> {
     let (writes, reads) = ((facts.writes(), NO_WRITES), (facts.reads(), NO_READS));
     let holes = (facts.is_noncontiguous(), NO_HOLES);
     let striped = (STRIPED.iter().any(|name| facts.fs_type.contains(name)), NO_STRIPES);
+    let lustre = (facts.fs_type.contains("lustre"), NO_LUSTRE);
     vec![
         candidate("romio_cb_write", ["disable", "enable"], &[writes, collective]),
         candidate("romio_cb_read", ["disable", "enable"], &[reads, collective]),
@@ -150,6 +152,9 @@ fn romio(facts: &SpaceFacts<'_>) -> Vec<Candidate> {
         candidate("ind_rd_buffer_size", [16 * MIB], &[reads, holes]),
         candidate("striping_factor", [4, 16], &[striped]),
         candidate("striping_unit", [MIB, 16 * MIB], &[striped]),
+        candidate("romio_lustre_co_ratio", [2, 4], &[lustre, collective]),
+        candidate("romio_lustre_coll_threshold", [MIB], &[lustre, collective]),
+        candidate("romio_lustre_ds_in_coll", ["disable"], &[lustre, collective, writes]),
     ]
 }
 

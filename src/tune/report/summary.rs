@@ -25,7 +25,7 @@ pub(super) fn outcome_line(derived: &TuneDerived) -> String {
     let best = derived.best.as_ref().map(|best| setting_text(best));
     let ratio = derived.confirmed.as_ref().map(ratio_text).unwrap_or_default();
     match (derived.conclusion, best) {
-        (Conclusion::Recommended, Some(best)) => format!("{best} is {ratio} times as fast as the default"),
+        (Conclusion::Recommended, Some(best)) => format!("{ratio} times as fast with {best}"),
         (Conclusion::NotConfirmed, Some(best)) => {
             format!("no setting is recommended, {best} is not proven")
         }

@@ -1,13 +1,9 @@
 //! Variants whose hints change nothing, because the library grants them what another contestant has.
 
+use beff_backends::DriverOptions;
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::config::{Config, Variant};
-use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::plan::hints::for_open;
-use crate::b_eff_io::run::drivers::driver_options;
 use crate::frame::backends;
-use crate::frame::records::AccessMethod;
 use crate::frame::run::availability::{skip_reason, SkippedBackend};
 use crate::frame::run::granted_hints::granted_hints;
 use crate::frame::run::run_dir::RunDir;
@@ -23,46 +19,53 @@ struct GrantedHints {
     granted: Option<Hints>,
 }
 
+/// What the contestants of a run request.
+pub(crate) struct ContestantRequests<'a> {
+    /// Names of the contestants: backends, then variants.
+    pub(crate) contestants: &'a [String],
+    /// Hints that a contestant requests of a file that is written.
+    pub(crate) hints: &'a dyn Fn(&str) -> Hints,
+    /// Options of its driver.
+    pub(crate) driver: &'a dyn Fn(&str) -> DriverOptions,
+    /// True if two contestants have the same options apart from hints.
+    pub(crate) are_alike: &'a dyn Fn(&str, &str) -> bool,
+}
+
 /// The variants that would measure the same as a contestant before them with other hints: the library lists the same hints for both. Those
 /// that request the same are controls, and run. Collective.
 ///
 /// # Errors
 /// MPI errors.
-pub fn find_ineffective(
+pub(crate) fn find_ineffective(
     world: &Comm,
-    config: &Config,
     run_dir: &RunDir,
+    requests: &ContestantRequests<'_>,
     not_run: &[SkippedBackend],
 ) -> Result<Vec<SkippedBackend>, MpiError> {
-    if config.variants.iter().all(|variant| variant.hints.is_empty()) {
+    let base = |name: &str| (requests.hints)(backends::backend_of(name));
+    let has_own_hints = |name: &&String| backends::is_variant(name) && (requests.hints)(name) != base(name);
+    if !requests.contestants.iter().any(|name| has_own_hints(&name)) {
         return Ok(Vec::new());
     }
     let can_ask =
         |name: &&String| backends::supports(name, |row| row.has_hints) && skip_reason(not_run, name).is_none();
     let mut all = Vec::new();
-    for contestant in config.backends.iter().filter(can_ask) {
-        all.push(ask(world, config, run_dir, contestant)?);
+    for contestant in requests.contestants.iter().filter(can_ask) {
+        let mut requested = (requests.hints)(contestant);
+        let granted = match backends::row(contestant) {
+            Some(row) => {
+                let driver = (row.create)(&(requests.driver)(contestant));
+                granted_hints(world, run_dir, driver.as_ref(), contestant, &requested)?
+            }
+            None => None,
+        };
+        requested.sort();
+        all.push(GrantedHints { contestant: contestant.clone(), requested, granted });
     }
-    Ok(ineffective(&config.variants, &all))
+    Ok(ineffective(&all, requests.are_alike))
 }
 
-/// The hints that a contestant requests for a first write, and what is granted.
-fn ask(world: &Comm, config: &Config, run_dir: &RunDir, contestant: &str) -> Result<GrantedHints, MpiError> {
-    let mut requested = for_open(&config.of(contestant).hints, world.size(), AccessMethod::Write, PatternType::Scatter);
-    let driver = backends::row(contestant).map(|row| (row.create)(&driver_options(config, run_dir, contestant)));
-    let granted = match driver {
-        Some(driver) => granted_hints(world, run_dir, driver.as_ref(), contestant, &requested)?,
-        None => None,
-    };
-    requested.sort();
-    Ok(GrantedHints { contestant: contestant.to_owned(), requested, granted })
-}
-
-fn ineffective(variants: &[Variant], all: &[GrantedHints]) -> Vec<SkippedBackend> {
-    let others = |contestant: &str| {
-        let own = variants.iter().find(|variant| variant.backend == contestant).cloned().unwrap_or_default();
-        Variant { backend: backends::backend_of(contestant).to_owned(), hints: Vec::new(), ..own }
-    };
+fn ineffective(all: &[GrantedHints], are_alike: &dyn Fn(&str, &str) -> bool) -> Vec<SkippedBackend> {
     let mut found: Vec<SkippedBackend> = Vec::new();
     for (place, own) in all.iter().enumerate().filter(|(_, own)| backends::is_variant(&own.contestant)) {
         let is_same = |before: &&GrantedHints| {
@@ -70,7 +73,7 @@ fn ineffective(variants: &[Variant], all: &[GrantedHints]) -> Vec<SkippedBackend
                 && own.granted.is_some()
                 && before.granted == own.granted
                 && before.requested != own.requested
-                && others(&before.contestant) == others(&own.contestant)
+                && are_alike(&before.contestant, &own.contestant)
         };
         if let Some(before) = all[..place].iter().find(is_same) {
             let reason = format!("the library grants it the same hints as {}{}", before.contestant, refused(own));
@@ -102,21 +105,13 @@ mod tests {
 
     /// Contestants with what they request and what is granted; a name with `-2` has another option, too.
     fn skipped(all: &[(&str, &str, Option<&str>)]) -> Vec<(String, String)> {
-        let variants: Vec<Variant> = all
-            .iter()
-            .filter(|(name, ..)| backends::is_variant(name))
-            .map(|(name, ..)| Variant {
-                backend: (*name).to_owned(),
-                aggregators: name.ends_with("-2").then_some(2),
-                ..Variant::default()
-            })
-            .collect();
         let asked = all.iter().map(|(name, requested, granted)| GrantedHints {
             contestant: (*name).to_owned(),
             requested: hints(requested),
             granted: granted.map(hints),
         });
-        let found = ineffective(&variants, &asked.collect::<Vec<_>>());
+        let are_alike = |one: &str, other: &str| one.ends_with("-2") == other.ends_with("-2");
+        let found = ineffective(&asked.collect::<Vec<_>>(), &are_alike);
         found.into_iter().map(|skipped| (skipped.backend, skipped.reason)).collect()
     }
 
