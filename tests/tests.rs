@@ -3,6 +3,8 @@
 // Helpers of tests stand outside of `#[test]` functions, where clippy does not see that they are tests.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+#[path = "suite/acceptance.rs"]
+mod acceptance;
 #[path = "suite/again.rs"]
 mod again;
 #[path = "suite/architecture.rs"]

@@ -13,8 +13,8 @@ use super::settings::{self, SettingOverride};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, DirectAlignArgs, ProgressArgs, StorageArgs, TimeLimitArgs, DEFAULT_SEED,
-    HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
+    self, common_help, words, BindArgs, DirectAlignArgs, ProgressArgs, RequireArgs, StorageArgs, TimeLimitArgs,
+    UndecidedArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
 use crate::frame::variants::{self, VariantOption};
 
@@ -43,6 +43,9 @@ pub struct IoArgs {
     /// As --full, with a line for each pattern
     #[arg(long, help_heading = HEADING_OUTPUT)]
     pub details: bool,
+    /// Exit code of an undecided acceptance.
+    #[command(flatten)]
+    pub undecided: UndecidedArgs,
     /// Progress output.
     #[command(flatten)]
     pub progress: ProgressArgs,
@@ -100,6 +103,15 @@ pub struct MeasureArgs {
     /// The rows stand beside the definition, too
     #[arg(long, value_name = "READ:WRITE", value_parser = read_share, help_heading = HEADING_MEASUREMENT)]
     pub mix: Option<ReadShare>,
+    /// Rounds into which each pattern is divided: the backends take turns in each round, and first writes and rewrites end each round with a sync; ratios of
+    /// patterns with three rounds or more have confidence intervals [default: 8 with several backends, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = HEADING_CHECKS)]
+    pub rounds: Option<u32>,
+    /// Use of the time of T that remains after the first measurement. auto: types are repeated, so that each pattern, type and b_eff_io has
+    /// a 95 % confidence interval; if less than a quarter of T remains, for a quarter of T in any case. rounds: patterns with fewer than three rounds (few long calls) are repeated twice, so that the ratio of two backends has a confidence interval for each type. off: the run ends. Values are always those of the first measurement [default: with T of 10 s or
+    /// more auto with one backend, rounds with several; else off]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = HEADING_CHECKS)]
+    pub repeat: Option<RepeatPolicy>,
     /// Directory on the storage to measure, visible to all ranks
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = HEADING_FILES)]
     pub path: PathBuf,
@@ -109,6 +121,9 @@ pub struct MeasureArgs {
     /// Storage sheet.
     #[command(flatten)]
     pub sheet: StorageArgs,
+    /// Requirements.
+    #[command(flatten)]
+    pub acceptance: RequireArgs,
 }
 
 /// Options of the transfers, which also determine the memory per rank; common to `io` and `plan`.
@@ -175,15 +190,6 @@ pub struct RunArgs {
     /// CPU binding of the ranks.
     #[command(flatten)]
     pub ranks: BindArgs,
-    /// Rounds into which each pattern is divided: the backends take turns in each round, and first writes and rewrites end each round with a sync; ratios of
-    /// patterns with three rounds or more have confidence intervals [default: 8 with several backends, else 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = HEADING_CHECKS)]
-    pub rounds: Option<u32>,
-    /// Use of the time of T that remains after the first measurement. auto: types are repeated, so that each pattern, type and b_eff_io has
-    /// a 95 % confidence interval; if less than a quarter of T remains, for a quarter of T in any case. rounds: patterns with fewer than three rounds (few long calls) are repeated twice, so that the ratio of two backends has a confidence interval for each type. off: the run ends. Values are always those of the first measurement [default: with T of 10 s or
-    /// more auto with one backend, rounds with several; else off]
-    #[arg(long, value_enum, value_name = "HOW", help_heading = HEADING_CHECKS)]
-    pub repeat: Option<RepeatPolicy>,
     /// End the repetitions when the half-width of the 95 % confidence interval of b_eff_io is at most this share of b_eff_io and each type was measured three times, or as often as T allows; a warning is issued if T ends first
     #[arg(long, value_name = "PERCENT", value_parser = percentage, help_heading = HEADING_CHECKS)]
     pub until: Option<f64>,

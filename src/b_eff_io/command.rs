@@ -23,7 +23,7 @@ use super::run::run_limit::RunLimit;
 use super::run::state::{find_unshareable, RunState};
 use crate::frame::backends;
 use crate::frame::command::binding::bind_and_survey;
-use crate::frame::command::finish::{measure_and_report, MeasuredFiles};
+use crate::frame::command::finish::{acceptance_exit, measure_and_report, MeasuredFiles, ScreenOutput};
 use crate::frame::command::observer::ResultCollector;
 use crate::frame::command::progress::remaining;
 use crate::frame::command::progress::RunTitle;
@@ -41,6 +41,7 @@ use crate::frame::system::memory::process_age_seconds;
 use crate::frame::system::storage::is_space_unknown;
 use crate::frame::system::survey::{io_layer, Survey};
 use crate::frame::units::{count, format_seconds, format_size};
+use crate::frame::values::acceptance::Acceptance;
 
 /// Runs the command. Every rank returns the same exit code; rank 0 alone reports the cause.
 ///
@@ -118,7 +119,10 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     };
     let files = MeasuredFiles { run_dir: &run_dir, keep: config.keep_files };
     measure_and_report(world, Some(files), collector, work, |result, derived, place| {
-        result.sheet(derived, DetailLevel::of(args.full, args.details), place).into()
+        let sheet = result.sheet(derived, DetailLevel::of(args.full, args.details), place);
+        let judged = Acceptance::of(&result.required_figures(derived));
+        let exit = judged.map_or(Exit::Ok, |judged| acceptance_exit(judged.verdict, args.undecided.inconclusive));
+        ScreenOutput { sheet, remark: None, exit }
     })
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::hints::HintRule;
 use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::requirements::Requirement;
 use crate::frame::backends;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Stripe, TimeLimit};
 use crate::frame::records::StorageKey;
@@ -472,6 +473,9 @@ pub struct Config {
     /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor; None if not specified.
     #[serde(default)]
     pub rmax_gflops: Option<f64>,
+    /// Requirements of the acceptance (`--require`); empty if not given.
+    #[serde(default)]
+    pub requirements: Vec<Requirement>,
     /// Seed of the data.
     pub seed: u64,
     /// Fault injection, for tests of the verification; None: off.

@@ -11,7 +11,9 @@ use crate::b_eff_io::config::{
 };
 use crate::b_eff_io::hints::{self as rules, HintRule};
 use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::plan::repetitions::MIN_REPEATED_SECONDS;
 use crate::b_eff_io::plan::schedule::bounds_overruns;
+use crate::b_eff_io::requirements::{self, Requirement};
 use crate::b_eff_io::settings::EffectiveSettings;
 use crate::b_eff_io::variants;
 use crate::frame::benchmark::default_options;
@@ -22,7 +24,7 @@ use crate::frame::checks::{
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
-use crate::frame::input;
+use crate::frame::input::{self, requirements_error, requirements_text};
 use crate::frame::values::NULL_BACKEND;
 use crate::frame::variants::{resolve, NamedVariant};
 
@@ -32,9 +34,6 @@ pub const MIN_TIME_SECONDS: f64 = 1.0;
 
 /// Default share of the free space that a run may use, percent.
 pub const DEFAULT_SPACE_PERCENT: f64 = 80.0;
-
-/// Shorter runs have no repetitions by default: too few would fit.
-pub const MIN_REPEATED_SECONDS: f64 = 10.0;
 
 /// Default number of rounds of each pattern with several backends.
 pub const DEFAULT_ROUNDS: u32 = 8;
@@ -104,11 +103,10 @@ fn build(
     check_alignment(way, run, &variants, &chosen, known)?;
     check_type_options(set, &types, &chosen, known)?;
     check_buffers(way, run)?;
-    check_time(measure.time)?;
-    check_rounds(measure, way, run)?;
+    check_rounds(measure, way)?;
     check_orders(measure, &types)?;
     check_until(measure, way, run)?;
-    check_strict(measure)?;
+    check_schedule(measure)?;
     check_sizes(measure, set)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
     run.out.as_deref().map_or(Ok(()), check_out)?;
@@ -149,8 +147,8 @@ fn build(
         exchange: set.exchange,
         preallocate: set.preallocate.unwrap_or(run.preallocate),
         buffers: way.buffers,
-        rounds: run.rounds.unwrap_or(if contestants(measure, way) > 1 { DEFAULT_ROUNDS } else { 1 }),
-        repeat: run.repeat.unwrap_or(default_repeat(measure, way)),
+        rounds: measure.rounds.unwrap_or(if contestants(measure, way) > 1 { DEFAULT_ROUNDS } else { 1 }),
+        repeat: measure.repeat.unwrap_or(default_repeat(measure, way)),
         until_percent: run.until,
         orders: measure.order.clone(),
         mix: measure.mix,
@@ -159,6 +157,7 @@ fn build(
         unique_open: set.unique_open,
         hints: hint_rules(run)?,
         rmax_gflops: run.rmax,
+        requirements: requirements(measure)?,
         seed: run.seed,
         inject,
         inject_at,
@@ -233,8 +232,8 @@ fn compared_contestants(measure: &MeasureArgs, way: &TransferArgs) -> usize {
 }
 
 /// `--repeat rounds` needs two backends to compare.
-fn check_rounds(measure: &MeasureArgs, way: &TransferArgs, run: &RunArgs) -> Result<(), UsageError> {
-    if run.repeat != Some(RepeatPolicy::Rounds) || compared_contestants(measure, way) > 1 {
+fn check_rounds(measure: &MeasureArgs, way: &TransferArgs) -> Result<(), UsageError> {
+    if measure.repeat != Some(RepeatPolicy::Rounds) || compared_contestants(measure, way) > 1 {
         return Ok(());
     }
     Err(UsageError::new(
@@ -253,8 +252,9 @@ fn check_orders(measure: &MeasureArgs, types: &[PatternType]) -> Result<(), Usag
     })
 }
 
-/// The program of release 2.1 bounds no overruns.
-fn check_strict(measure: &MeasureArgs) -> Result<(), UsageError> {
+/// T, and `--strict`: the program of release 2.1 bounds no overruns.
+fn check_schedule(measure: &MeasureArgs) -> Result<(), UsageError> {
+    check_time(measure.time)?;
     if !measure.strict || bounds_overruns(measure.release, false) {
         return Ok(());
     }
@@ -280,7 +280,7 @@ fn default_repeat(measure: &MeasureArgs, way: &TransferArgs) -> RepeatPolicy {
 /// `--until` needs repetitions and a b_eff_io, whose confidence interval it limits.
 fn check_until(measure: &MeasureArgs, way: &TransferArgs, run: &RunArgs) -> Result<(), UsageError> {
     let Some(percent) = run.until else { return Ok(()) };
-    if run.repeat.unwrap_or(default_repeat(measure, way)) != RepeatPolicy::Auto {
+    if measure.repeat.unwrap_or(default_repeat(measure, way)) != RepeatPolicy::Auto {
         return Err(UsageError::new(
             format!("--until {percent}% has no effect: there are no repetitions for a confidence interval of b_eff_io"),
             "Add --repeat auto, or omit it.",
@@ -539,6 +539,12 @@ fn hint_rules(run: &RunArgs) -> Result<Vec<HintRule>, UsageError> {
     hints::check_limits(rules.iter().map(|rule| (rule.key.as_str(), rule.value.as_str())))
         .map_err(|cause| UsageError::new(format!("--hint and --hints: {cause}"), "Omit some of them."))?;
     Ok(rules)
+}
+
+/// Reads the requirements of an acceptance.
+fn requirements(measure: &MeasureArgs) -> Result<Vec<Requirement>, UsageError> {
+    let Some(path) = &measure.acceptance.require else { return Ok(Vec::new()) };
+    requirements::parse(&requirements_text(path)?).map_err(|error| requirements_error(path, &error.to_string()))
 }
 
 fn read_hints(path: &Path) -> Result<Vec<HintRule>, UsageError> {

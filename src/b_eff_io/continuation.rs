@@ -12,7 +12,7 @@ use crate::frame::records::{HostRecord, MachineRecord, RunOutcome};
 use crate::frame::report::journal::read_journal;
 
 /// Fields of the configuration that do not affect the measurement.
-const UNRELATED_FIELDS: [&str; 4] = ["out", "run_dir", "keep_files", "time_limit"];
+const UNRELATED_FIELDS: [&str; 5] = ["out", "run_dir", "keep_files", "time_limit", "requirements"];
 
 fn refused(path: &Path, cause: &str, next_step: &str) -> UsageError {
     UsageError::new(format!("--continue {}: {cause}", path.display()), next_step)

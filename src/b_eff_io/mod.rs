@@ -30,6 +30,7 @@ pub mod plan;
 pub mod plan_command;
 pub mod records;
 pub mod report;
+pub mod requirements;
 pub mod run;
 pub mod settings;
 pub mod trials;

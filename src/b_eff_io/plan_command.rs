@@ -6,13 +6,14 @@ use serde::Serialize;
 
 use super::cli::{PlanArgs, PlannedRate};
 use crate::b_eff_io::config::{Config, SpaceLimit};
+use crate::b_eff_io::plan::acceptance::{planned_requirements, PlannedRequirement};
 use crate::b_eff_io::plan::cache_yardstick::{forecast, CacheForecast, PlannedCache};
 use crate::b_eff_io::plan::memory as plan_memory;
 use crate::b_eff_io::plan::preview::{preview, Preview, PreviewInput};
 use crate::b_eff_io::plan::run::writing_backends;
 use crate::b_eff_io::plan::space_forecast::{self, SpaceForecast};
 use crate::b_eff_io::records::RunResult;
-use crate::b_eff_io::report::{plan_table, MeasuredRates};
+use crate::b_eff_io::report::{acceptance_plan, plan_table, MeasuredRates};
 use crate::frame::backends;
 use crate::frame::command::{
     backend_capabilities, planned_cache_share, planned_memory_per_rank, publish_json_once, publish_once, time_limit,
@@ -61,16 +62,19 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         .map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
     let space_forecast = space_forecast::forecast(&input, &plan)
         .map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
+    let requirements = planned_requirements(&config, &plan, &cache_yardsticks);
     if args.json {
         publish_json_once(&PlanDocument {
             plan: &plan,
             space_basis: &space.basis,
             space_forecast: space_forecast.as_ref(),
             cache_yardsticks: &cache_yardsticks,
+            requirements: &requirements,
         })?;
     } else {
         let text =
             plan_table::text(&plan, &space.basis, space_forecast.as_ref()) + &plan_table::cache_text(&cache_yardsticks);
+        let text = text + &acceptance_plan::text(&requirements, &plan);
         publish_once(text.as_bytes())?;
     }
     Ok(Exit::Ok)
@@ -86,6 +90,8 @@ struct PlanDocument<'a> {
     space_forecast: Option<&'a SpaceForecast>,
     /// Twenty times the cache of the file system, by partition and access method.
     cache_yardsticks: &'a [CacheForecast],
+    /// Requirements of `--require`, and what prevents a verdict on them.
+    requirements: &'a [PlannedRequirement],
 }
 
 struct PlannedSpace {

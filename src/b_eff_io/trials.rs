@@ -85,8 +85,8 @@ fn arguments(config: &TrialConfig) -> Result<IoArgs, UsageError> {
     args.run.run_dir.clone_from(&config.run_dir);
     args.run.cache = config.cache;
     args.run.hint.clone_from(&config.hints);
-    args.run.rounds = Some(1);
-    args.run.repeat = Some(RepeatPolicy::Off);
+    args.measure.rounds = Some(1);
+    args.measure.repeat = Some(RepeatPolicy::Off);
     args.run.seed = config.seed;
     Ok(args)
 }

@@ -104,8 +104,6 @@ fn defaults() {
         cache: CachePolicy::Drop,
         preallocate: PreallocatePolicy::Auto,
         ranks: BindArgs { bind: None },
-        rounds: None,
-        repeat: None,
         until: None,
         latency: false,
         hints: None,

@@ -10,7 +10,7 @@ use super::results::{check_names, open};
 use crate::frame::benchmark::{parse_options, BenchmarkModule, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::options::common_help;
+use crate::frame::options::{common_help, InconclusivePolicy};
 use crate::frame::report::comparison::{json, markdown, text, ComparisonSide, ComparisonView};
 use crate::frame::report::text::list;
 use crate::frame::values::comparable::{ComparableRun, FactKind};
@@ -58,15 +58,6 @@ pub enum CompareFormat {
     Markdown,
     /// for programs
     Json,
-}
-
-/// What an inconclusive comparison means for the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InconclusivePolicy {
-    /// exit code 5
-    Fail,
-    /// exit code 0; the line that says so stays
-    Pass,
 }
 
 /// Options of `compare`.

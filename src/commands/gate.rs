@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 
-use super::compare::{parse_limit, CompareFormat, InconclusivePolicy};
+use super::compare::{parse_limit, CompareFormat};
 use super::results::{check_names, open};
 use crate::frame::benchmark::{keep_arguments, parse_options, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::options::common_help;
+use crate::frame::options::{common_help, InconclusivePolicy};
 use crate::frame::report::comparison::history::{json, markdown, text, HistoryView};
 use crate::frame::values::history::{judge, HistoryOptions, HistoryRun, HistoryVerdict};
 

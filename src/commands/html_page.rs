@@ -88,13 +88,21 @@ pub(super) fn write(files: &[PathBuf], rmax: Option<f64>, wanted: PageOutputs<'_
 /// # Errors
 /// An output that exists; write errors.
 pub(super) fn write_sections(path: &Path, title: &str, sections: &[ReportSection]) -> anyhow::Result<Exit> {
-    let text = html::section_page(title, &[format!("beff-raw {}", env!("CARGO_PKG_VERSION"))], sections);
+    write_page(path, &html::section_page(title, &[format!("beff-raw {}", env!("CARGO_PKG_VERSION"))], sections))?;
+    Ok(Exit::Ok)
+}
+
+/// Writes this page to a new file, or to stdout.
+///
+/// # Errors
+/// An output that exists; write errors.
+pub(super) fn write_page(path: &Path, text: &str) -> anyhow::Result<()> {
     if path == Path::new(STDOUT) {
         publish(text.as_bytes())?;
     } else {
-        eprintln!("beff-raw: wrote {}", line(&write_new_file(path, &text)?));
+        eprintln!("beff-raw: wrote {}", line(&write_new_file(path, text)?));
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// Names and texts of the files of all pictures that have such a text.

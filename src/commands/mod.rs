@@ -1,5 +1,6 @@
 //! Commands that belong to no benchmark. They need no MPI.
 
+mod acceptance;
 pub mod compare;
 pub mod gate;
 mod html_page;

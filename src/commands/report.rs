@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::Args;
 
+use super::acceptance::{self, AcceptanceRequest};
 use super::html_page;
 use super::results::{check_names, open, open_with};
 use crate::benchmarks::formats;
@@ -13,7 +14,7 @@ use crate::frame::benchmark::{keep_arguments, parse_options, BenchmarkModule, Co
 use crate::frame::command::publish;
 use crate::frame::command::stdout::publish_sheet;
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::options::{common_help, parse_positive};
+use crate::frame::options::{common_help, parse_positive, RequireArgs, UndecidedArgs};
 use crate::frame::report::html;
 use crate::frame::report::picture::PictureLabels;
 use crate::frame::report::system_list::{self, ListedValue};
@@ -90,6 +91,12 @@ pub struct ReportArgs {
     /// Write each picture with curves as a gnuplot script with its data to this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["full", "details", "format"])]
     pub gnuplot: Option<PathBuf>,
+    /// Requirements.
+    #[command(flatten)]
+    pub acceptance: RequireArgs,
+    /// Exit code of an undecided acceptance.
+    #[command(flatten)]
+    pub undecided: UndecidedArgs,
 }
 
 fn format_parser() -> PossibleValuesParser {
@@ -118,6 +125,9 @@ impl ReportArgs {
 /// The first file that cannot be read or is not a result.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     args.check()?;
+    if let Some(requirements) = &args.acceptance.require {
+        return acceptance::run(&acceptance_request(args, requirements)?);
+    }
     if args.system {
         return system(args);
     }
@@ -150,6 +160,25 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// The acceptance has a table, the document and a protocol.
+fn acceptance_request<'a>(args: &'a ReportArgs, requirements: &'a Path) -> Result<AcceptanceRequest<'a>, UsageError> {
+    if args.system || args.svg.is_some() || args.gnuplot.is_some() || ![TABLE, JSON].contains(&args.format.as_str()) {
+        return Err(UsageError::new(
+            "--require has no --system, --svg, --gnuplot and no other format than table and json",
+            "Use --full, --details, --format json or --html OUT, or omit --require.",
+        ));
+    }
+    Ok(AcceptanceRequest {
+        files: &args.files,
+        requirements,
+        rmax: args.rmax,
+        level: DetailLevel::of(args.full, args.details),
+        is_json: args.format == JSON,
+        page: args.html.as_deref(),
+        undecided: args.undecided.inconclusive,
+    })
 }
 
 /// The list of results, and the maxima of their systems.
@@ -277,6 +306,7 @@ fn unsupported_format(benchmark: &BenchmarkModule, format: &str, path: &Path) ->
 mod tests {
     use super::*;
     use crate::frame::benchmark::options_from_words;
+    use crate::frame::options::InconclusivePolicy;
     use crate::frame::report::{DisplayContext, ResultReport};
     use crate::{b_eff, b_eff_io, imb_io};
 
@@ -291,6 +321,8 @@ mod tests {
             html: None,
             svg: None,
             gnuplot: None,
+            acceptance: RequireArgs::default(),
+            undecided: UndecidedArgs { inconclusive: InconclusivePolicy::Fail },
         }
     }
 

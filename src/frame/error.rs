@@ -14,9 +14,9 @@ pub enum Exit {
     Usage = 2,
     /// Data read was not the data written.
     Corruption = 3,
-    /// `compare --fail-below`: a speed is below the limit. `gate`: the run is slower.
+    /// `compare --fail-below`: a speed is below the limit. `gate`: the run is slower. `--require`: a requirement fails.
     BelowLimit = 4,
-    /// `compare --fail-below`, `gate`: the results do not decide it.
+    /// `compare --fail-below`, `gate`, `--require`: the results do not decide it.
     Inconclusive = 5,
     /// A signal ended the run (128 + SIGINT, as shells count); what was measured before is kept.
     Interrupted = 130,

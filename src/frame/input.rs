@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use super::error::UsageError;
 use super::system::memory::usable_node_memory_bytes;
 use super::units::{count, format_size};
 
@@ -89,6 +90,25 @@ fn check_value_count(bytes: &[u8], memory_bytes: u64) -> io::Result<()> {
 /// Those of [`bytes`]; [`io::ErrorKind::InvalidData`] if not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes(path, MAX_TEXT_BYTES)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Reads the text of `--require`.
+///
+/// # Errors
+/// A file that cannot be read, is too long or is no text.
+pub fn requirements_text(path: &Path) -> Result<String, UsageError> {
+    let refused =
+        |error| UsageError::new(format!("--require {}: cannot be read: {error}", path.display()), "Name a text file.");
+    read_text(path).map_err(refused)
+}
+
+/// Error for a line of `--require`.
+#[must_use]
+pub fn requirements_error(path: &Path, cause: &str) -> UsageError {
+    UsageError::new(
+        format!("--require {}: {cause}", path.display()),
+        "docs/acceptance.md has all forms of a line; # begins a comment.",
+    )
 }
 
 #[cfg(test)]

@@ -141,6 +141,39 @@ words! { ProgressMode:
     Off = "off", "none";
 }
 
+/// What an inconclusive comparison or an undecided requirement means for the exit code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InconclusivePolicy {
+    /// Exit code 5.
+    #[default]
+    Fail,
+    /// Exit code 0.
+    Pass,
+}
+
+words! { InconclusivePolicy:
+    Fail = "fail", "exit code 5";
+    Pass = "pass", "exit code 0; the line that says so stays";
+}
+
+/// Option of the requirements of an acceptance.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RequireArgs {
+    /// Judge the run by the requirements in this text file, one in a line, such as `value >= 5 GB/s`, `type 0 write >= 3 GB/s`, `mpiio / posix >= 0.9`,
+    /// `wrong words = 0`, `T >= 15 min`, `cache 20x`: each is PASS, FAIL or UNDECIDED by its 95 % interval (docs/acceptance.md). Exit code 4 if one
+    /// fails, 5 if none fails and one is undecided
+    #[arg(long, value_name = "FILE", help_heading = HEADING_CHECKS)]
+    pub require: Option<PathBuf>,
+}
+
+/// Option of the exit code of an acceptance.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct UndecidedArgs {
+    /// Exit code where a requirement is undecided and none fails
+    #[arg(long, value_name = "POLICY", value_enum, default_value = "fail", requires = "require", help_heading = HEADING_CHECKS)]
+    pub inconclusive: InconclusivePolicy,
+}
+
 /// Options of fault injection.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct InjectArgs {
@@ -301,8 +334,8 @@ Exit codes:
     1  an I/O or MPI operation failed; earlier measurements are kept
     2  the command line, the hints file or the launcher was rejected; nothing was measured
     3  data read was not the data written
-    4  compare --fail-below: slower than the limit; gate: slower than the runs before
-    5  compare --fail-below, gate: the results do not decide it (shared machine, run cut, storage drift)
+    4  compare --fail-below: slower than the limit; gate: slower than the runs before; --require: a requirement fails
+    5  compare --fail-below, gate, --require: the results do not decide it (shared machine, run cut, storage drift)
   130  interrupted; earlier measurements are kept
 
 Environment, in seconds:

@@ -173,7 +173,7 @@ fn result_page(args: &ImbArgs, result: &ImbResult, derived: &ImbDerived, place: 
             "not all rows are valid: {errors} errors, {wrong} wrong bytes; the table without --imb-format has the details"
         )
     });
-    ScreenOutput { sheet: imb_format(result, derived).into(), remark }
+    ScreenOutput { sheet: imb_format(result, derived).into(), remark, exit: Exit::Ok }
 }
 
 /// Refuses buffers larger than half of the memory of a rank. Equal on all ranks.

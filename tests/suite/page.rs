@@ -203,3 +203,27 @@ fn pictures_and_pages_are_made_and_nothing_is_overwritten() {
     report(&["--html", "x.html", "--full"]).expect(2);
     report(&["--svg", &format!("{page}/no")]).expect(1).says(&["cannot create the directory"]);
 }
+
+/// As many requirements as there may be, with as many figures as lines may have.
+#[test]
+fn a_protocol_has_two_sheets_of_paper() {
+    let Some(browser) = browser() else { return };
+    let scratch = Scratch::new();
+    let units = ["kB/s", "MB/s", "GB/s", "TB/s"];
+    let types = (0..5).flat_map(|t| ["write", "rewrite", "read"].map(|access| format!("type {t} {access}")));
+    let backends = ["", " posix", " uring"];
+    let subjects = types.flat_map(|of| backends.map(|backend| format!("{of}{backend}"))).take(40);
+    let lines: String = subjects.enumerate().map(|(n, subject)| format!("{subject} >= 1 {}\n", units[n % 4])).collect();
+    fs::write(scratch.join("requirements.txt"), lines).unwrap();
+    let (page, pdf) = (scratch.join("protocol.html"), scratch.join("protocol.pdf"));
+    let report = Launch::alone().args(["report", IO, "--require"]).arg(scratch.join("requirements.txt"));
+    assert!([4, 5].contains(&report.arg("--html").arg(&page).run().code()));
+    let print = format!("--print-to-pdf={}", pdf.display());
+    let (_, log) = open(browser, &page, &scratch, &[&print, "--no-pdf-header-footer"]);
+    assert_eq!(console(&log), [""; 0]);
+    let pdf = String::from_utf8_lossy(&fs::read(pdf).unwrap()).into_owned();
+    let sheets = pdf.matches("/Type /Page").count() - pdf.matches("/Type /Pages").count();
+    assert!((1..=2).contains(&sheets), "{sheets} sheets");
+    // A4 in points.
+    assert!(pdf.contains("/MediaBox [0 0 594.95996 841.91998]") || pdf.contains("/MediaBox [0 0 595 842]"), "no A4");
+}

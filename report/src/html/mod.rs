@@ -21,7 +21,7 @@ pub use gnuplot::gnuplot;
 pub use ranks::{ranks_section, ranks_svg};
 pub use svg::standalone_svg;
 
-pub use write::{page, section_page, PageRun};
+pub use write::{page, printed_page, section_page, PageRun};
 
 #[cfg(test)]
 mod tests;

@@ -68,6 +68,20 @@ pub fn section_page(title: &str, facts: &[String], sections: &[ReportSection]) -
     out
 }
 
+/// Renders a page of these sections for two sheets of paper: without links, and small enough.
+#[must_use]
+pub fn printed_page(title: &str, facts: &[String], sections: &[ReportSection]) -> String {
+    let out = head(title).replacen("</style>", "@page{size:A4;margin:12mm}</style>", 1);
+    let mut out = out.replacen("<body>", "<body class=protocol>", 1);
+    let _ = write!(out, "<header><h1>{}</h1><p class=facts>{}</p></header>", escape(title), escape(&facts.join(" · ")));
+    out.push_str("\n<main id=main>\n");
+    for section in sections {
+        write_section(&mut out, "p", section, 2);
+    }
+    out.push_str("</main>\n</body>\n</html>\n");
+    out
+}
+
 /// HTML head. The content security policy forbids external resources and scripts.
 fn head(title: &str) -> String {
     format!(

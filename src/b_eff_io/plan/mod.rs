@@ -1,6 +1,7 @@
 //! The plan of a run, as pure arithmetic: pattern tables, schedule, space, segments, offsets. No I/O, no clock, no MPI, and no loop over
 //! ranks: ten million ranks cost as much as two.
 
+pub mod acceptance;
 pub mod cache_yardstick;
 pub mod error;
 pub mod hints;

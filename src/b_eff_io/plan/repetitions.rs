@@ -12,6 +12,9 @@
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::AccessMethod;
 
+/// Shorter runs have no repetitions by default: too few would fit.
+pub const MIN_REPEATED_SECONDS: f64 = 10.0;
+
 /// Minimum repetitions of each unit before weights count: three measurements with the first.
 pub const MIN_REPETITIONS: u32 = 2;
 

@@ -3,6 +3,7 @@
 use super::layout::{ROWS, ROW_BYTES};
 use super::options::FIELDS;
 use crate::b_eff_io::records::{OrderedRecord, PatternRecord, RunResult, TimeBreakdown};
+use crate::b_eff_io::values::acceptance::run_doubts;
 use crate::b_eff_io::values::{cache_share, few_calls, rate, Derived, PatternValue, TypeValue};
 use crate::frame::records::{AccessMethod, JournaledResult};
 use crate::frame::report::facts;
@@ -12,7 +13,6 @@ use crate::frame::values::comparable::{
     ComparableRun, Fact, FactKind, MeasurementContext, Quantity, QuantityLevel, NOISE_CACHED, NOISE_DIRECT,
     STORAGE_DRIFT_FACT,
 };
-use crate::frame::values::doubt::doubts;
 use crate::frame::values::interference::is_disturbed;
 use crate::frame::values::storage_drift::{self, DriftVerdict};
 use crate::frame::values::NULL_BACKEND;
@@ -25,12 +25,11 @@ pub(super) fn comparable(result: &RunResult, derived: &Derived) -> ComparableRun
         result.patterns.iter().zip(&derived.patterns).filter_map(|(p, value)| pattern_quantity(result, p, value)),
     );
     quantities.extend(result.ordered.iter().filter_map(|ordered| ordered_quantity(result, ordered)));
-    let intervals = derived.intervals.values.iter().filter(|i| i.backend != NULL_BACKEND).map(|i| [i.low, i.high]);
     ComparableRun {
         identity: facts::identity(&result.manifest.machine, &result.manifest.run_dir),
         started_utc: result.manifest.machine.started_utc.clone(),
         troubles: facts::problems(result.outcome(), &result.errors, result.is_corrupt()),
-        doubts: doubts(result.outcome(), &derived.warnings, intervals),
+        doubts: run_doubts(result, derived),
         is_corrupt: result.is_corrupt(),
         facts: facts(result),
         quantities,

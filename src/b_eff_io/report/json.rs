@@ -6,16 +6,21 @@ use serde::Serialize;
 use super::partition_view::{PartitionIndex, PartitionView};
 use super::verdicts;
 use crate::b_eff_io::records::RunResult;
+use crate::b_eff_io::values::acceptance::required_figures;
 use crate::b_eff_io::values::ladder::{BackendVerdict, PatternComparison, TypeComparison, VariantComparison};
 use crate::b_eff_io::values::{Derived, Ladder};
 use crate::frame::report::{schema_with, write_document};
+use crate::frame::values::acceptance::Acceptance;
 
-/// The comparison of backends, with its verdicts in words.
+/// The comparison of backends, with its verdicts in words, and the acceptance.
 #[derive(Serialize, JsonSchema)]
 struct LadderDocument<'a> {
     /// Comparison of the backends.
     #[schemars(default)]
     ladder: LadderView<'a>,
+    /// Requirements of `--require` and their verdicts; None without it.
+    #[schemars(default)]
+    acceptance: Option<Acceptance>,
 }
 
 /// The comparison of all backends of a run but null; empty with fewer than two.
@@ -62,7 +67,8 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
         verdicts.push(LadderVerdictView { verdict, sentence: format!("{}, {about}: {text}", verdict.access.name()) });
     }
     let ladder = LadderView { patterns: &ladder.patterns, types: &ladder.types, verdicts, variants: &ladder.variants };
-    write_document(result, derived, Some(LadderDocument { ladder }))
+    let acceptance = Acceptance::of(&required_figures(result, derived));
+    write_document(result, derived, Some(LadderDocument { ladder, acceptance }))
 }
 
 /// JSON Schema of such documents.

@@ -1,6 +1,7 @@
 //! Reports of b_eff_io: its model, PREFIX.csv, PREFIX.json, a summary of each backend, and the journal. Pure functions of the records and
 //! of their derived values ([`super::values`]).
 
+pub mod acceptance_plan;
 mod bandwidth;
 mod cache_yardstick;
 pub(crate) mod cells;
@@ -48,6 +49,8 @@ use std::io;
 
 use self::partition_view::{PartitionIndex, PartitionView};
 use super::records::RunResult;
+use super::requirements;
+use super::values::acceptance::required_figures;
 use super::values::kinds::KINDS;
 use super::values::standout;
 use super::values::{derive, without_ladder, Derived, Validity, TOO_SHORT};
@@ -59,7 +62,8 @@ use crate::frame::report::metrics::ResultMetric;
 use crate::frame::report::model::{ReportModel, ReportSection};
 use crate::frame::report::picture::MeasuredPoint;
 use crate::frame::report::system_list::ListedValue;
-use crate::frame::report::{common, DetailLevel, Views};
+use crate::frame::report::{acceptance, common, render, DetailLevel, DisplayContext, TerminalOutput, Views};
+use crate::frame::values::acceptance::{Acceptance, RequiredFigures};
 use crate::frame::values::comparable::ComparableRun;
 use crate::frame::values::MPI_IO;
 
@@ -85,6 +89,17 @@ impl Views for RunResult {
         model(self, derived, level)
     }
 
+    /// The acceptance is below the screen: all of it is shown, however many lines there are.
+    fn sheet(&self, derived: &Derived, level: DetailLevel, place: &DisplayContext) -> TerminalOutput {
+        let sheet = render::sheet(&self.model(derived, level), level, place);
+        match (sheet, Acceptance::of(&required_figures(self, derived))) {
+            (TerminalOutput::Screen(screen), Some(judged)) => {
+                TerminalOutput::Screen(acceptance::below_screen(screen, &judged))
+            }
+            (sheet, _) => sheet,
+        }
+    }
+
     fn over_ranks(&self, derived: &Derived) -> Vec<MeasuredPoint> {
         partitions::over_ranks(self, derived)
     }
@@ -104,6 +119,14 @@ impl Views for RunResult {
     fn set_rmax(&mut self, gflops: f64) -> bool {
         self.config.rmax_gflops = Some(gflops);
         true
+    }
+
+    fn set_requirements(&mut self, text: &str) -> Option<Result<(), String>> {
+        Some(requirements::parse(text).map(|all| self.config.requirements = all).map_err(|error| error.to_string()))
+    }
+
+    fn required_figures(&self, derived: &Derived) -> Vec<RequiredFigures> {
+        required_figures(self, derived)
     }
 
     fn comparable(&self, derived: &Derived) -> ComparableRun {
@@ -223,7 +246,12 @@ fn sections(
     split: &PartitionIndex<'_>,
     shown: Option<PartitionView>,
 ) -> Vec<ReportSection> {
-    let mut sections = vec![values::section(result, derived)];
+    let judged = Acceptance::of(&required_figures(result, derived));
+    let judged = judged.as_ref().map(|judged| match level {
+        DetailLevel::Page => acceptance::section(judged),
+        _ => acceptance::text_section(judged),
+    });
+    let mut sections: Vec<ReportSection> = judged.into_iter().chain([values::section(result, derived)]).collect();
     sections.extend(cache_yardstick::section(derived));
     if level != DetailLevel::Page {
         let partitions = result.partitions.iter().map(|p| split.partition(p.ranks));

@@ -16,7 +16,7 @@ use crate::frame::report::variants::{contestant_text, hint_options};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 46] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 47] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -69,6 +69,7 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 46] = [
     ("seed", ConfigFieldRole::Ignored),
     // Not a part of the measurement.
     ("rmax_gflops", ConfigFieldRole::Ignored),
+    ("requirements", ConfigFieldRole::Ignored),
     // What it omits is in the result.
     ("time_limit", ConfigFieldRole::Ignored),
 ];

@@ -61,7 +61,7 @@ pub(super) fn coffee_cups(
     own.map(cup).collect()
 }
 
-fn release_index(release: Release) -> usize {
+pub(super) fn release_index(release: Release) -> usize {
     match release {
         Release::R0_5 => 0,
         Release::R1 => 1,
@@ -69,7 +69,7 @@ fn release_index(release: Release) -> usize {
     }
 }
 
-fn release_value(values: &ReleaseValues, release: Release) -> Option<f64> {
+pub(super) fn release_value(values: &ReleaseValues, release: Release) -> Option<f64> {
     [values.release_0_5, values.release_1, values.release_2_1][release_index(release)]
 }
 

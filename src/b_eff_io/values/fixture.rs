@@ -162,6 +162,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         hints: Vec::new(),
         bind: BindPolicy::Auto,
         rmax_gflops: None,
+        requirements: Vec::new(),
         seed: 1,
         inject: None,
         inject_at: None,

@@ -3,6 +3,7 @@
 //! The value of a type is shown for whatever was measured of it. Averages over types need all patterns of all their types: without the slow
 //! ones they would be values of another benchmark.
 
+pub(super) mod acceptance;
 mod account;
 pub mod averages;
 mod cache_yardstick;

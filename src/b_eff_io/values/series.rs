@@ -129,6 +129,23 @@ impl MeasuredSeries {
         let cells: Vec<MeasuredCell> = self.cells.iter().zip(&weights).map(weigh).collect();
         Some((relative_interval(&cells)?, weights))
     }
+
+    /// Interval of all bytes by all time of these patterns of an access method, in which those ended by time weigh by their bytes, others by
+    /// their time.
+    pub(super) fn interval_of_patterns(&self, access: AccessMethod, patterns: &[u8]) -> Option<RelativeInterval> {
+        let is_part =
+            |part: &ValueComponent| part.access == access && part.pattern.is_some_and(|p| patterns.contains(&p));
+        let parts = || self.components.iter().filter(|part| is_part(part));
+        let (bytes, seconds) = parts().fold((0.0, 0.0), |(b, s), part| (b + part.bytes, s + part.seconds));
+        let weight = |part: &ValueComponent| match part.is_timed {
+            _ if !is_part(part) => 0.0,
+            true => part.bytes / bytes,
+            false => part.seconds / seconds,
+        };
+        let cells = self.components.iter().zip(&self.cells);
+        let cells = cells.map(|(part, cell)| MeasuredCell { weight: weight(part), ..cell.clone() });
+        relative_interval(&cells.collect::<Vec<_>>())
+    }
 }
 
 pub(super) fn is_measured(p: &PatternRecord) -> bool {

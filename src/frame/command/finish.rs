@@ -9,10 +9,12 @@ use super::progress::RunEndReport;
 use super::start::CommandError;
 use super::{directory, print_diagnostic, start};
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::options::InconclusivePolicy;
 use crate::frame::records::{JournaledResult, RunEnd, RunOutcome, Warning};
 use crate::frame::report::{DisplayContext, TerminalOutput, Views};
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{NullObserver, RunObserver};
+use crate::frame::values::acceptance::RequirementVerdict;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MeasuredFiles<'a> {
@@ -31,11 +33,13 @@ pub(crate) struct ScreenOutput {
     pub sheet: TerminalOutput,
     /// Printed on stderr after it.
     pub remark: Option<String>,
+    /// Exit code of a run that is otherwise [`Exit::Ok`].
+    pub exit: Exit,
 }
 
 impl From<TerminalOutput> for ScreenOutput {
     fn from(sheet: TerminalOutput) -> Self {
-        Self { sheet, remark: None }
+        Self { sheet, remark: None, exit: Exit::Ok }
     }
 }
 
@@ -108,14 +112,17 @@ fn write_report<R: Views>(
     let (result, outputs, progress) = collector.finish();
     let derived = result.derived();
     let view = |suffix: &str| result.file_bytes(&derived, suffix);
-    let mut remark = None;
+    let (mut remark, mut judged) = (None, Exit::Ok);
     let sheet = |place: &DisplayContext| {
         let page = page(&result, &derived, place);
-        remark = page.remark;
+        (remark, judged) = (page.remark, page.exit);
         page.sheet
     };
     let is_written = start::write_outputs(outputs, view, sheet);
-    let exit = if is_written { exit_code(&result) } else { Exit::Failure };
+    let exit = match if is_written { exit_code(&result) } else { Exit::Failure } {
+        Exit::Ok => judged,
+        failed => failed,
+    };
     progress.result(&RunEndReport { outcome: result.outcome(), exit, metrics: result.metrics(&derived) });
     if !is_written {
         return exit;
@@ -125,6 +132,15 @@ fn write_report<R: Views>(
         print_diagnostic("nothing was measured: everything requested was refused, for the reasons among the warnings");
     }
     exit
+}
+
+/// Exit code of an acceptance with this verdict.
+pub(crate) fn acceptance_exit(verdict: RequirementVerdict, undecided: InconclusivePolicy) -> Exit {
+    match (verdict, undecided) {
+        (RequirementVerdict::Pass, _) | (RequirementVerdict::Undecided, InconclusivePolicy::Pass) => Exit::Ok,
+        (RequirementVerdict::Fail, _) => Exit::BelowLimit,
+        (RequirementVerdict::Undecided, InconclusivePolicy::Fail) => Exit::Inconclusive,
+    }
 }
 
 /// Exit code of the program for a result.

@@ -93,6 +93,9 @@ pub(crate) fn verdict(is_valid: bool, result: &impl JournaledResult) -> (TextSty
     (tone, format!("{word}{}", outcome_text::result_suffix(result)))
 }
 
+/// Name of the section on the set-up.
+pub(crate) const SET_UP: &str = "set-up";
+
 /// The section on the set-up: command, definition, set-up, and facts specific to this benchmark.
 pub(crate) fn set_up(
     machine: &MachineRecord,
@@ -111,5 +114,5 @@ pub(crate) fn set_up(
         ReportBlock::Pairs(machine.collect()),
     ];
     let note = "First the definition of the measurement, then its set-up.".to_owned();
-    ReportSection { name: "set-up", title: "Set-up".into(), note, blocks }
+    ReportSection { name: SET_UP, title: "Set-up".into(), note, blocks }
 }

@@ -1,6 +1,7 @@
 //! Common parts of the reports of all benchmarks: journal and document, output files of a run, and texts about machine, outcome,
 //! criteria and overheads. Pure functions except for the files.
 
+pub mod acceptance;
 mod binding;
 #[cfg(test)]
 pub(crate) mod checks;

@@ -17,6 +17,7 @@ use super::system_list::ListedValue;
 use super::terminal::TerminalOutput;
 use super::{html, journal as jsonl, json, render};
 use crate::frame::records::{JournaledResult, Warning, WarningKind};
+use crate::frame::values::acceptance::RequiredFigures;
 use crate::frame::values::comparable::ComparableRun;
 
 /// Views of the results of a benchmark. Pure functions of the records and their derived values.
@@ -75,6 +76,17 @@ pub trait Views: JournaledResult + Serialize + DeserializeOwned + JsonSchema + S
     /// Sets the Rmax of LINPACK for the balance factor; false if its values have none.
     fn set_rmax(&mut self, _gflops: f64) -> bool {
         false
+    }
+
+    /// Replaces the requirements of the acceptance by those of this text, with the first line that is none as error; None if its values have
+    /// no requirements.
+    fn set_requirements(&mut self, _text: &str) -> Option<Result<(), String>> {
+        None
+    }
+
+    /// Figures for its requirements; empty without any.
+    fn required_figures(&self, _derived: &Self::Derived) -> Vec<RequiredFigures> {
+        Vec::new()
     }
 
     /// Points for the picture of several results; empty if there is none.
@@ -183,6 +195,16 @@ pub trait LoadedReport: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// Replaces the requirements of the acceptance, as [`Views::set_requirements`].
+    fn set_requirements(&mut self, _text: &str) -> Option<Result<(), String>> {
+        None
+    }
+
+    /// Figures for its requirements; empty without any.
+    fn required_figures(&self) -> Vec<RequiredFigures> {
+        Vec::new()
+    }
+
     /// Output of `report --format` for this word; None if its benchmark has no such format.
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>>;
 
@@ -241,6 +263,19 @@ where
     fn set_rmax(&mut self, gflops: f64) -> bool {
         (self.derived, self.derived_for_page) = (OnceLock::new(), OnceLock::new());
         self.result.set_rmax(gflops)
+    }
+
+    fn sheet(&self, level: DetailLevel, place: &DisplayContext) -> TerminalOutput {
+        self.result.sheet(self.derived(), level, place)
+    }
+
+    fn set_requirements(&mut self, text: &str) -> Option<Result<(), String>> {
+        (self.derived, self.derived_for_page) = (OnceLock::new(), OnceLock::new());
+        self.result.set_requirements(text)
+    }
+
+    fn required_figures(&self) -> Vec<RequiredFigures> {
+        self.result.required_figures(self.derived())
     }
 
     fn model(&self, level: DetailLevel) -> ReportModel {

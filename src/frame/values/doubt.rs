@@ -1,12 +1,13 @@
 //! Evidence in a result that a comparison with it decides nothing: a shared machine, an early end, storage drift, too little time.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::interference::INTERFERENCE_THRESHOLD;
 use crate::frame::records::{kinds, RunOutcome, Warning};
 
 /// A reason why differences of a run prove nothing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum Doubt {
     /// More than 5 % of the ranks' CPU time went to others, over all measurements. Shares are 0 to 1.

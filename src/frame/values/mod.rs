@@ -1,5 +1,6 @@
 //! Values derived from the records of any benchmark: origin of reads, confidence of ratios, warnings. Pure functions.
 
+pub mod acceptance;
 pub(crate) mod bare_loop;
 pub mod binding;
 pub mod causes;
