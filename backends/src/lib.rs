@@ -110,8 +110,8 @@ pub use interface::{
 pub use latency::Latency;
 pub use mix::ReadWriteMix;
 pub use options::{
-    CalibratedDepth, Collective, Direct, DirectTrial, DriverOptions, ExchangeMethod, Preallocate, TrialAlign,
-    DEFAULT_DOMAIN_BYTES,
+    default_aggregators, CalibratedDepth, Collective, Direct, DirectTrial, DriverOptions, ExchangeMethod, Preallocate,
+    TrialAlign, DEFAULT_DOMAIN_BYTES,
 };
 pub use order::{AccessOrder, OrderKind, STRIDE_CALLS};
 pub use pattern::{AccessKind, AccessPattern, CallAddressing, CallForm, CallStyle, ElementUnit, RankPartition};

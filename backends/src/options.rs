@@ -95,6 +95,19 @@ pub struct DirectTrial {
     pub align: Result<TrialAlign, Arc<str>>,
 }
 
+/// Most aggregators of a two-phase transfer by default, if the ranks are on several hosts: each exchanges messages with all ranks.
+const MAX_DEFAULT_AGGREGATORS: u64 = 64;
+
+/// Number of aggregators by default: all ranks of one host, which copy through shared memory; else one on each host, at most 64.
+#[must_use]
+pub fn default_aggregators(ranks: u64, hosts: u64) -> u64 {
+    if hosts > 1 {
+        hosts.min(MAX_DEFAULT_AGGREGATORS)
+    } else {
+        ranks
+    }
+}
+
 /// Settings of the drivers, fixed for a run.
 #[derive(Clone, Debug)]
 pub struct DriverOptions {
@@ -110,7 +123,7 @@ pub struct DriverOptions {
     pub dont_cache: bool,
     /// Collective patterns of the drivers without collective calls.
     pub collective: Collective,
-    /// Ranks that move data in a two-phase transfer; None: all ranks of the file.
+    /// Ranks that move data in a two-phase transfer; None: [`default_aggregators`].
     pub aggregators: Option<u64>,
     /// Bytes one aggregator moves in one step of a two-phase transfer.
     pub domain_bytes: u64,

@@ -142,7 +142,8 @@ pub struct TransferArgs {
     /// exchange their data, aggregators transfer aligned domains of the file
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = HEADING_ACCESS)]
     pub collective: CollectivePolicy,
-    /// Number of aggregators (ranks that access the file) in a two-phase transfer [default: all ranks]
+    /// Number of aggregators (ranks that access the file) in a two-phase transfer [default: all ranks of
+    /// one host; one on each of several hosts, at most 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = HEADING_ACCESS)]
     pub aggregators: Option<u64>,
     /// Bytes that one aggregator transfers in one step of a two-phase transfer, 4K to 1G [default: 4M]

@@ -234,7 +234,7 @@ fn check_rank_options(config: &Config, ranks: u64) -> Result<(), UsageError> {
     if let Some((given, wanted)) = aggregators(config).into_iter().find(|(_, wanted)| *wanted > ranks) {
         return Err(UsageError::new(
             format!("{given} {wanted}: only {ranks} ranks were started"),
-            "Give at most the number of ranks, or omit the option: then all ranks are aggregators.",
+            "Give at most the number of ranks, or omit the option.",
         ));
     }
     if ranks == 1 && config.exchange != ExchangePolicy::Auto {

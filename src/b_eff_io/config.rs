@@ -428,7 +428,8 @@ pub struct Config {
     /// Collective patterns of posix and uring.
     #[serde(default)]
     pub collective: CollectivePolicy,
-    /// Number of aggregators in a two-phase transfer; None: all ranks of the partition.
+    /// Number of aggregators in a two-phase transfer; None: all ranks of the partition if they are on one host, else one on each host, at
+    /// most 64.
     #[serde(default)]
     pub aggregators: Option<u64>,
     /// Bytes that one aggregator transfers in one step; None: default of the drivers.

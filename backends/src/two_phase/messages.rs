@@ -47,17 +47,18 @@ impl RankMap<'_> {
 }
 
 impl MessageExchange {
-    /// For domains of `grid` and the messages of `ranks` ranks. `staging`: at least [`staging_bytes`].
-    pub(crate) fn new(grid: DomainGrid, rows: &ChunkRows, ranks: u64, staging: TransferBuffer) -> io::Result<Self> {
+    /// For domains of `grid`. `peers`: the ranks whose parts of a domain this rank collects, 0 unless it is an aggregator. `staging`: at
+    /// least [`staging_bytes`].
+    pub(crate) fn new(grid: DomainGrid, rows: &ChunkRows, peers: u64, staging: TransferBuffer) -> io::Result<Self> {
         let bytes = usize::try_from(grid.max_domain_bytes()).map_err(io::Error::other)?;
         assert!(staging.bytes().len() as u64 >= staging_bytes(grid), "memory for messages is too short");
-        let messages = (ranks + grid.aggregators) * rows.max_contiguous_ranges(grid.max_domain_bytes());
+        let messages = (peers + grid.aggregators) * rows.max_contiguous_ranges(grid.max_domain_bytes());
         let messages = usize::try_from(messages).map_err(io::Error::other)?;
         Ok(Self {
             request_sets: std::array::from_fn(|_| Requests::with_capacity(messages)),
             staging,
             bytes,
-            cursors: vec![0; ranks as usize],
+            cursors: vec![0; peers as usize],
         })
     }
 

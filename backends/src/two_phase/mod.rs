@@ -230,8 +230,10 @@ impl TwoPhase {
         // Every rank calls the collective part, also after an error of its own.
         let (owners, first_rank, linked) = self.connect_ranks(layout, pattern, buffer, files)?;
         let grid = DomainGrid::new(domains.align_bytes, self.options.domain_bytes, owners.len() as u64);
+        let rank = self.comm.as_ref().map_or(0, Comm::rank);
+        let me = owners.iter().position(|&o| o == rank).map(|i| i as u64);
         let ranks = self.comm.as_ref().map_or(1, Comm::size);
-        let messages = (linked == ExchangeKind::Messages).then_some(ranks);
+        let messages = (linked == ExchangeKind::Messages).then_some(if me.is_some() { ranks } else { 0 });
         let mut memory = match self.resources.take() {
             Some(memory) if memory.fits_grid(grid) => memory,
             other => {
@@ -244,8 +246,6 @@ impl TwoPhase {
         memory.register(layout, buffer, files)?;
         let memory = memory.with_messages((grid, &rows, messages), &self.pool, files)?;
         flushed?;
-        let rank = self.comm.as_ref().map_or(0, Comm::rank);
-        let me = owners.iter().position(|&o| o == rank).map(|i| i as u64);
         let bases = self.part_buffers(layout, pattern, first_rank);
         let description = memory.describe(direction, (layout, buffer.id()), grid, &domains, self.message_reason());
         self.resources = Some(memory);
@@ -299,8 +299,7 @@ impl TwoPhase {
             self.peers = Some(linked);
             self.sync_point = 0;
         }
-        let hosts = self.peers.as_ref().map_or(&[][..], |p| &p.hosts);
-        let owners = peers::aggregators(hosts, self.options.aggregators);
+        let owners = self.peers.as_ref().map_or_else(Vec::new, |p| p.aggregator_ranks.clone());
         let linked = match self.peers.as_ref().map(|p| &p.link) {
             Some(ExchangeLink::Messages { .. }) => ExchangeKind::Messages,
             _ => ExchangeKind::Shared,

@@ -1,6 +1,7 @@
 //! Links the ranks of a file: selects aggregators, and maps the memory of other ranks.
 
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use beff_ffi::{Comm, MpiError};
 use super::outcome::broadcast_lowest;
 use super::process::ProcessIdentity;
 use super::shared_memory::{SharedMapping, SharedMemoryAddress, SyncPoints};
-use crate::{ExchangeMethod, TransferBuffer};
+use crate::{default_aggregators, ExchangeMethod, TransferBuffer};
 
 /// Memory of other ranks up to this total is mapped with all pages; beyond, the page tables would cost more than the faults.
 const MAX_PREFAULT_BYTES: u64 = 1 << 30;
@@ -19,8 +20,8 @@ const MAX_PREFAULT_BYTES: u64 = 1 << 30;
 #[derive(Debug)]
 pub(crate) struct Peers {
     pub(crate) buffer_id: u64,
-    /// Host of each rank, as numbers that are equal for equal hosts.
-    pub(crate) hosts: Vec<u64>,
+    /// The aggregators, in the order of their domains.
+    pub(crate) aggregator_ranks: Vec<u64>,
     pub(crate) link: ExchangeLink,
 }
 
@@ -46,36 +47,29 @@ impl From<MpiError> for LinkError {
     }
 }
 
-/// Information that each rank sends to the others.
+/// Information that each rank of a host sends to the others.
 struct PeerDescriptor {
     process: ProcessIdentity,
-    host: u64,
-    period: u64,
-    len: u64,
     ring: SharedMemoryAddress,
     control: SharedMemoryAddress,
 }
 
 impl PeerDescriptor {
-    const WORDS: usize = 5 + 2 * SharedMemoryAddress::WORDS;
+    const WORDS: usize = 2 + 2 * SharedMemoryAddress::WORDS;
 
     fn to_words(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
-        words[..3].copy_from_slice(&[self.host, self.period, self.len]);
-        words[3..5].copy_from_slice(&[self.process.pid, self.process.start_ticks]);
-        words[5..5 + SharedMemoryAddress::WORDS].copy_from_slice(&self.ring.to_words());
-        words[5 + SharedMemoryAddress::WORDS..].copy_from_slice(&self.control.to_words());
+        words[..2].copy_from_slice(&[self.process.pid, self.process.start_ticks]);
+        words[2..2 + SharedMemoryAddress::WORDS].copy_from_slice(&self.ring.to_words());
+        words[2 + SharedMemoryAddress::WORDS..].copy_from_slice(&self.control.to_words());
         words
     }
 
     fn from_words(words: &[u64]) -> Self {
         Self {
-            host: words[0],
-            period: words[1],
-            len: words[2],
-            process: ProcessIdentity { pid: words[3], start_ticks: words[4] },
-            ring: SharedMemoryAddress::from_words(&words[5..]),
-            control: SharedMemoryAddress::from_words(&words[5 + SharedMemoryAddress::WORDS..]),
+            process: ProcessIdentity { pid: words[0], start_ticks: words[1] },
+            ring: SharedMemoryAddress::from_words(&words[2..]),
+            control: SharedMemoryAddress::from_words(&words[2 + SharedMemoryAddress::WORDS..]),
         }
     }
 }
@@ -88,49 +82,62 @@ impl Peers {
         exchange: ExchangeMethod,
         wanted: Option<u64>,
     ) -> Result<Self, LinkError> {
-        let ranks = usize::try_from(comm.size()).unwrap_or(usize::MAX);
-        // Must live until all ranks have opened it.
-        let control = if comm.is_root() { SyncPoints::create(ranks).ok() } else { None };
-        let address = |file: Option<&std::fs::File>| {
-            file.and_then(|f| SharedMemoryAddress::of(f).ok()).unwrap_or(SharedMemoryAddress::NONE)
-        };
-        let card = PeerDescriptor {
-            process: ProcessIdentity::current(),
-            host: host_id(),
-            period: buffer.period_bytes(),
-            len: buffer.bytes().len() as u64,
-            ring: address(buffer.shared_file()),
-            control: address(control.as_ref()),
-        };
-        let words = comm.allgather_u64(&card.to_words())?;
-        let cards: Vec<PeerDescriptor> = words.chunks(PeerDescriptor::WORDS).map(PeerDescriptor::from_words).collect();
-        if cards.iter().any(|c| (c.period, c.len) != (card.period, card.len)) {
+        // Over several hosts, one number of each rank is all that every rank receives.
+        let hosts = comm.allgather_u64(&[host_id()])?;
+        let aggregator_ranks = aggregators(&hosts, wanted);
+        let (period, len) = (buffer.period_bytes(), buffer.bytes().len() as u64);
+        let mut largest = [period, !period, len, !len];
+        comm.max_u64(&mut largest)?;
+        if largest != [period, !period, len, !len] {
             return Err(LinkError::Refused("the transfer buffers of the ranks have different lengths".into()));
         }
-        let hosts: Vec<u64> = cards.iter().map(|c| c.host).collect();
-        if exchange == ExchangeMethod::Messages {
-            return Ok(Self { buffer_id: buffer.id(), hosts, link: ExchangeLink::Messages { reason: None } });
-        }
-        let moves_data = aggregators(&hosts, wanted).contains(&comm.rank());
-        let mine = map_peers(&cards, usize::try_from(comm.rank()).unwrap_or(0), moves_data);
-        let refused = broadcast_lowest(comm, mine.as_ref().err().map(|reason| reason.clone().into_bytes()))?;
-        let link = match refused.map(|(_, reason)| String::from_utf8_lossy(&reason).into_owned()) {
+        let link = match several_hosts(&hosts) {
+            _ if exchange == ExchangeMethod::Messages => ExchangeLink::Messages { reason: None },
             Some(reason) if exchange == ExchangeMethod::SharedMemory => return Err(LinkError::Refused(reason)),
             Some(reason) => ExchangeLink::Messages { reason: Some(reason) },
-            None => mine.map_err(LinkError::Refused)?,
+            None => link_host(comm, buffer, exchange, aggregator_ranks.contains(&comm.rank()))?,
         };
-        Ok(Self { buffer_id: buffer.id(), hosts, link })
+        Ok(Self { buffer_id: buffer.id(), aggregator_ranks, link })
+    }
+}
+
+/// Why ranks of these hosts cannot share memory; None on one host.
+fn several_hosts(hosts: &[u64]) -> Option<String> {
+    let hosts = hosts.iter().collect::<HashSet<_>>().len();
+    (hosts > 1).then(|| format!("the ranks are on {hosts} hosts or in different PID namespaces"))
+}
+
+/// Links ranks of one host through shared memory, or by messages if this is refused and not required. Collective.
+fn link_host(
+    comm: &Comm,
+    buffer: &TransferBuffer,
+    exchange: ExchangeMethod,
+    moves_data: bool,
+) -> Result<ExchangeLink, LinkError> {
+    let ranks = usize::try_from(comm.size()).unwrap_or(usize::MAX);
+    // Must live until all ranks have opened it.
+    let control = if comm.is_root() { SyncPoints::create(ranks).ok() } else { None };
+    let address = |file: Option<&std::fs::File>| {
+        file.and_then(|f| SharedMemoryAddress::of(f).ok()).unwrap_or(SharedMemoryAddress::NONE)
+    };
+    let card = PeerDescriptor {
+        process: ProcessIdentity::current(),
+        ring: address(buffer.shared_file()),
+        control: address(control.as_ref()),
+    };
+    let words = comm.allgather_u64(&card.to_words())?;
+    let cards: Vec<PeerDescriptor> = words.chunks(PeerDescriptor::WORDS).map(PeerDescriptor::from_words).collect();
+    let mine = map_peers(&cards, usize::try_from(comm.rank()).unwrap_or(0), moves_data);
+    let refused = broadcast_lowest(comm, mine.as_ref().err().map(|reason| reason.clone().into_bytes()))?;
+    match refused.map(|(_, reason)| String::from_utf8_lossy(&reason).into_owned()) {
+        Some(reason) if exchange == ExchangeMethod::SharedMemory => Err(LinkError::Refused(reason)),
+        Some(reason) => Ok(ExchangeLink::Messages { reason: Some(reason) }),
+        None => mine.map_err(LinkError::Refused),
     }
 }
 
 /// Maps the memory of the other ranks, if this rank is an aggregator, or returns why this is not possible.
 fn map_peers(cards: &[PeerDescriptor], me: usize, moves_data: bool) -> Result<ExchangeLink, String> {
-    let mut hosts: Vec<u64> = cards.iter().map(|c| c.host).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    if hosts.len() > 1 {
-        return Err(format!("the ranks are on {} hosts or in different PID namespaces", hosts.len()));
-    }
     if let Some(rank) = cards.iter().position(|c| c.ring == SharedMemoryAddress::NONE) {
         return Err(format!("the transfer buffer of rank {rank} is not shareable"));
     }
@@ -156,58 +163,108 @@ fn host_id() -> u64 {
     hasher.finish()
 }
 
-/// The aggregators: the first rank of each host before the second of any.
-pub(crate) fn aggregators(hosts: &[u64], wanted: Option<u64>) -> Vec<u64> {
-    let place = |rank: usize| hosts[..rank].iter().filter(|h| **h == hosts[rank]).count();
-    let mut ranks: Vec<usize> = (0..hosts.len()).collect();
-    ranks.sort_by_key(|&rank| (place(rank), rank));
-    let most = wanted.map_or(hosts.len(), |w| usize::try_from(w).unwrap_or(usize::MAX)).max(1);
-    ranks.into_iter().take(most).map(|rank| rank as u64).collect()
+/// The aggregators: the first rank of each host before the second of any. `wanted`: their number, else [`default_aggregators`].
+///
+/// A counting sort by the rank's place on its host: linear in the number of ranks.
+fn aggregators(hosts: &[u64], wanted: Option<u64>) -> Vec<u64> {
+    let mut ranks_of: HashMap<u64, usize> = HashMap::new();
+    // Ranks on each place of any host.
+    let mut counts: Vec<usize> = Vec::new();
+    let mut places = Vec::with_capacity(hosts.len());
+    for host in hosts {
+        let place = ranks_of.entry(*host).or_default();
+        if *place == counts.len() {
+            counts.push(0);
+        }
+        counts[*place] += 1;
+        places.push(*place);
+        *place += 1;
+    }
+    let most = wanted.unwrap_or_else(|| default_aggregators(hosts.len() as u64, ranks_of.len() as u64)).max(1);
+    let most = usize::try_from(most).unwrap_or(usize::MAX).min(hosts.len());
+    let mut end = 0;
+    let begin_of = |count: &usize| {
+        end += count;
+        end - count
+    };
+    let mut positions: Vec<usize> = counts.iter().map(begin_of).collect();
+    let mut chosen = vec![0; most];
+    for (place, rank) in places.into_iter().zip(0..) {
+        if let Some(slot) = chosen.get_mut(positions[place]) {
+            *slot = rank;
+        }
+        positions[place] += 1;
+    }
+    chosen
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{prop_assert_eq, proptest};
+
     use super::*;
+
+    /// The definition, in quadratic time.
+    fn by_definition(hosts: &[u64], wanted: u64) -> Vec<u64> {
+        let place = |rank: usize| hosts[..rank].iter().filter(|h| **h == hosts[rank]).count();
+        let mut ranks: Vec<usize> = (0..hosts.len()).collect();
+        ranks.sort_by_key(|&rank| (place(rank), rank));
+        ranks.into_iter().take(wanted.max(1) as usize).map(|rank| rank as u64).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn aggregators_are_those_of_the_definition(
+            hosts in proptest::collection::vec(0_u64..7, 1..60), wanted in 0_u64..70,
+        ) {
+            prop_assert_eq!(aggregators(&hosts, Some(wanted)), by_definition(&hosts, wanted));
+            let number = hosts.iter().collect::<HashSet<_>>().len() as u64;
+            let ranks = hosts.len() as u64;
+            let by_default = if number == 1 { ranks } else { number };
+            prop_assert_eq!(aggregators(&hosts, None), by_definition(&hosts, by_default));
+        }
+    }
 
     #[test]
     fn aggregators_are_spread_over_hosts() {
         assert_eq!(aggregators(&[7, 7, 7, 3, 3], Some(2)), [0, 3]);
         assert_eq!(aggregators(&[7, 7, 7, 3, 3], Some(3)), [0, 3, 1]);
-        assert_eq!(aggregators(&[7, 7, 7, 3, 3], None), [0, 3, 1, 4, 2]);
+        assert_eq!(aggregators(&[7, 7, 7, 3, 3], Some(5)), [0, 3, 1, 4, 2]);
+        assert_eq!(aggregators(&[7, 7, 7, 3, 3], None), [0, 3], "one on each host");
+        assert_eq!(aggregators(&[7, 7], None), [0, 1], "all of one host");
         assert_eq!(aggregators(&[7, 7], Some(9)), [0, 1]);
         assert_eq!(aggregators(&[7, 7], Some(0)), [0]);
+    }
+
+    /// Would take hours in quadratic time.
+    #[test]
+    fn a_million_ranks_have_aggregators() {
+        let blocks: Vec<u64> = (0..1_000_000_u64).map(|rank| rank / 128).collect();
+        assert_eq!(aggregators(&blocks, None), (0..64).map(|host| host * 128).collect::<Vec<u64>>());
+        let cyclic: Vec<u64> = (0..1_000_000_u64).map(|rank| rank % 7813).collect();
+        assert_eq!(aggregators(&cyclic, Some(1_000_000)), (0..1_000_000).collect::<Vec<u64>>());
     }
 
     #[test]
     fn descriptors_are_encoded_losslessly() {
         let buffer = SharedMemoryAddress { pid: 1, fd: 2, device: 3, inode: 4, len: 5 };
         let life = ProcessIdentity { pid: 10, start_ticks: 11 };
-        let card = PeerDescriptor {
-            process: life,
-            host: 9,
-            period: 8,
-            len: 7,
-            ring: buffer,
-            control: SharedMemoryAddress { pid: 6, ..buffer },
-        };
+        let card = PeerDescriptor { process: life, ring: buffer, control: SharedMemoryAddress { pid: 6, ..buffer } };
         let same = PeerDescriptor::from_words(&card.to_words());
-        assert_eq!(same.process, life);
-        assert_eq!((same.host, same.period, same.len, same.ring, same.control), (9, 8, 7, buffer, card.control));
+        assert_eq!((same.process, same.ring, same.control), (life, buffer, card.control));
     }
 
     #[test]
     fn memory_that_is_not_shared_is_named() {
         let private = TransferBuffer::new(4096, 8).unwrap();
         assert!(private.shared_file().is_none());
-        let card = |host| PeerDescriptor {
+        let card = || PeerDescriptor {
             process: ProcessIdentity::current(),
-            host,
-            period: 1,
-            len: 1,
             ring: SharedMemoryAddress::NONE,
             control: SharedMemoryAddress::NONE,
         };
-        assert!(map_peers(&[card(1), card(1)], 0, true).unwrap_err().contains("is not shareable"));
-        assert!(map_peers(&[card(1), card(2)], 0, true).unwrap_err().contains("2 hosts"));
+        assert!(map_peers(&[card(), card()], 0, true).unwrap_err().contains("is not shareable"));
+        assert_eq!(several_hosts(&[1, 1]), None);
+        assert!(several_hosts(&[1, 2, 1]).unwrap().contains("2 hosts"));
     }
 }

@@ -1,5 +1,6 @@
 //! Keys and values to try, by what each key does to the work.
 
+use beff_backends::default_aggregators;
 use beff_tuning::trial::Factor;
 
 use crate::frame::records::AccessMethod;
@@ -187,9 +188,10 @@ fn posix() -> Vec<Candidate> {
 fn two_phase(facts: &SpaceFacts<'_>) -> Vec<Candidate> {
     let patterns = (!facts.types.is_empty(), NO_OPTION);
     let rules = [patterns, (facts.has_type(&[0, 1, 4]), NO_COLLECTIVE), (facts.ranks > 1, ONE_RANK)];
+    let by_default = default_aggregators(facts.ranks, facts.hosts);
     vec![
         candidate("collective", ["two-phase", "independent"], &rules),
-        candidate("aggregators", aggregators(facts).into_iter().filter(|n| *n < facts.ranks), &rules),
+        candidate("aggregators", aggregators(facts).into_iter().filter(|n| *n != by_default), &rules),
         candidate("domain", ["16M", "1M"], &rules),
     ]
 }
@@ -250,5 +252,12 @@ mod tests {
         assert_eq!(values("cb_buffer_size"), Some("1048576".into()));
         let alone = SpaceFacts { ranks: 1, hosts: 1, ..small };
         assert!(!keys(&alone).contains("cb_nodes"));
+        let two_phase = |hosts| {
+            let facts = SpaceFacts { hosts, ..facts(Interpreter::Posix, &[4], AccessMethod::Write) };
+            let (factors, _) = known_factors(&facts);
+            factors.into_iter().find(|f| f.key == "aggregators").map(|f| f.values.join(" "))
+        };
+        assert_eq!(two_phase(1), Some("1 2".into()), "all 8 ranks are the default");
+        assert_eq!(two_phase(2), Some("4 8 1".into()), "2 of 2 hosts are the default");
     }
 }
