@@ -15,9 +15,9 @@ pub struct Notifications {
     comm: Comm,
     /// Boxed, because the memory of a message must not move while in flight.
     in_flight: Vec<(MPI_Request, Box<u64>)>,
-    /// Numbers sent to each rank, and received from it.
-    sent: Vec<u64>,
-    received: Vec<u64>,
+    /// Numbers sent to all ranks, and received from all.
+    sent: u64,
+    received: u64,
 }
 
 impl Notifications {
@@ -26,8 +26,7 @@ impl Notifications {
     /// # Errors
     /// Any MPI error.
     pub fn new(comm: &Comm) -> Result<Self> {
-        let ranks = usize::try_from(comm.size()).unwrap_or(1);
-        Ok(Self { comm: comm.duplicate()?, in_flight: Vec::new(), sent: vec![0; ranks], received: vec![0; ranks] })
+        Ok(Self { comm: comm.duplicate()?, in_flight: Vec::new(), sent: 0, received: 0 })
     }
 
     /// Sends a number to `rank` without waiting; the request is kept while in flight.
@@ -41,9 +40,7 @@ impl Notifications {
         // SAFETY: eight bytes in a box that is kept unchanged until the request is complete.
         let request = unsafe { self.comm.isend(memory, NOTIFICATION_BYTES, c_integer(rank, "MPI_ERR_RANK")?) }?;
         self.in_flight.push((request, message));
-        if let Some(sent) = self.sent.get_mut(rank as usize) {
-            *sent += 1;
-        }
+        self.sent += 1;
         Ok(())
     }
 
@@ -65,9 +62,7 @@ impl Notifications {
         let kind = constant!(mpi_sys::RSMPI_UINT8_T);
         // SAFETY: memory for the eight bytes of every message.
         check(unsafe { mpi_sys::MPI_Recv(memory, NOTIFICATION_BYTES, kind, source, TAG, self.comm.handle(), ignore) })?;
-        if let Some(received) = self.received.get_mut(rank as usize) {
-            *received += 1;
-        }
+        self.received += 1;
         Ok(Some(number))
     }
 
@@ -90,18 +85,22 @@ impl Notifications {
 
     /// Receives the remaining numbers and completes the sends. Collective; no rank sends afterwards.
     ///
+    /// Ranks receive what has arrived until all together have received as many as were sent: two numbers per rank, whatever the number
+    /// of ranks. Usually the first sum is the last.
+    ///
     /// # Errors
     /// Any MPI error.
     pub fn finish(mut self) -> Result<()> {
-        let ranks = self.sent.len();
-        let all = self.comm.allgather_u64(&self.sent)?;
-        for rank in 0..ranks {
-            let to_me = all.get(rank * ranks + self.comm.rank() as usize).copied().unwrap_or(0);
-            while self.received[rank] < to_me {
-                self.receive(rank as u64)?;
+        loop {
+            for rank in 0..self.comm.size() {
+                while self.receive(rank)?.is_some() {}
+            }
+            let mut sums = [self.sent, self.received];
+            self.comm.sum_u64(&mut sums)?;
+            if sums[0] == sums[1] {
+                return self.wait_for_sends();
             }
         }
-        self.wait_for_sends()
     }
 
     fn wait_for_sends(&mut self) -> Result<()> {
