@@ -4,9 +4,9 @@ use beff_fake_mpi::{as_rank, error_code, name_memory, ranks, script, set_file_by
 
 use crate::collective_timeout::AGREEMENT_LOCK;
 use crate::{
-    AccessMode, Comm, DataAccess, Element, ExchangeCall, FileType, Info, MaxReduction, MemoryWalk, MessageDirection,
-    MessageLayout, MessagePlacement, MessageWindows, MpiErrorCause, MpiFile, NeighborExchange, Notifications, Requests,
-    StepPeers, Transfer, TransferRequests, TransferType, Universe,
+    AccessMode, Comm, DataAccess, Element, Encoding, ExchangeCall, FileType, Info, MaxReduction, MemoryWalk,
+    MessageDirection, MessageLayout, MessagePlacement, MessageWindows, MpiErrorCause, MpiFile, NeighborExchange,
+    Notifications, Requests, StepPeers, Transfer, TransferRequests, TransferType, Universe,
 };
 
 const ALL: [DataAccess; 6] = [
@@ -465,6 +465,28 @@ fn collective_calls_combine_the_values_of_all_ranks() {
         assert_eq!((values, agreed), ([1.0], vec![2.0, 7.0]));
         if rank == 0 {
             assert_eq!(results, gathered);
+        }
+    }
+}
+
+/// In rank order, whatever the number of ranks, with values that fit the first message exactly, need another one, or are empty.
+#[test]
+fn a_tree_combines_the_values_of_all_ranks_in_rank_order() {
+    let encoding = Encoding { encode: Vec::clone, decode: <[u8]>::to_vec };
+    for size in 1..=9 {
+        for length in [0, 1, 1015, 1016, 1017, 5000] {
+            let of = |rank: usize| vec![rank as u8; length + usize::from(rank == 1)];
+            let results = ranks(size, |rank| {
+                let append = |mut lower: Vec<u8>, higher: Vec<u8>| {
+                    lower.extend(higher);
+                    lower
+                };
+                Comm::world().reduce_in_tree(of(rank), &encoding, append).unwrap()
+            });
+            let expected = (0..size).flat_map(of).collect::<Vec<_>>();
+            for (rank, result) in results.into_iter().enumerate() {
+                assert_eq!(result, (rank == 0).then(|| expected.clone()), "{size} ranks, {length} bytes");
+            }
         }
     }
 }

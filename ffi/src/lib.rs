@@ -27,7 +27,7 @@
 //! # In which order to read
 //!
 //! 1. [`error`]: result of every call. [`universe`] and [`comm`]: MPI itself, ranks and their collective calls, which yield the core
-//!    while they wait (`yielding_wait.rs`).
+//!    while they wait (`yielding_wait.rs`); [`tree_reduction`]: reductions of values of any length.
 //! 2. [`info`], [`datatype`] and [`mod@file`]: hints, datatypes, files and views; [`access`]: data access routines; [`transfers`]:
 //!    several nonblocking ones at once.
 //! 3. [`exchange`] and [`message_layout`]: the loops of b_eff and the placement of their messages; [`requests`]: the messages of two-phase
@@ -65,6 +65,7 @@ pub mod ranks;
 pub mod replay;
 pub mod requests;
 pub mod transfers;
+pub mod tree_reduction;
 pub mod universe;
 mod yielding_wait;
 
@@ -91,4 +92,5 @@ pub use notifications::{Notifications, PendingBarrier};
 pub use ranks::RankGroup;
 pub use requests::{MessageDirection, Requests};
 pub use transfers::{Transfer, TransferRequests};
+pub use tree_reduction::Encoding;
 pub use universe::{built_with, library_version, Universe};

@@ -7,13 +7,14 @@ mod ranks;
 use std::path::Path;
 use std::time::Duration;
 
-use beff_ffi::{Comm, MaxReduction, MessageDirection, Requests};
+use beff_ffi::{Comm, Encoding, MaxReduction, MessageDirection, Requests};
 
 /// One program for all: MPI can be initialized once per process.
 #[test]
 fn failed_waits_and_long_gathers() {
     ranks::on_1_2_and_3("failed_waits_and_long_gathers", Path::new(env!("CARGO_TARGET_TMPDIR")), |comm, _| {
         unequal_lengths_are_gathered_in_rounds(comm);
+        values_are_combined_in_a_tree(comm);
         reductions_overlap_with_work(comm);
         node_communicators_are_independent(comm);
         if comm.size() > 1 {
@@ -35,6 +36,17 @@ fn unequal_lengths_are_gathered_in_rounds(comm: &Comm) {
     let all = comm.gather_in_rounds(&only_last, 9).unwrap();
     assert!(!comm.is_root() || all[all.len() - 1] == [7; 100]);
     assert!(comm.gather_in_rounds(&[], 9).unwrap().iter().all(Vec::is_empty));
+}
+
+/// Short and long values, one reduction right after the other.
+fn values_are_combined_in_a_tree(comm: &Comm) {
+    let encoding = Encoding { encode: Vec::clone, decode: <[u8]>::to_vec };
+    for length in [0, 1, 1016, 1017, 3 << 20] {
+        let of = |rank: u64| vec![rank as u8 + 1; length];
+        let append = |lower: Vec<u8>, higher: Vec<u8>| [lower, higher].concat();
+        let all = comm.reduce_in_tree(of(comm.rank()), &encoding, append).unwrap();
+        assert_eq!(all, comm.is_root().then(|| (0..comm.size()).flat_map(of).collect()), "{length} bytes");
+    }
 }
 
 /// All ranks of a test are on one host. Operations pending on one communicator do not match those on the other.

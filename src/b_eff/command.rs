@@ -100,12 +100,13 @@ fn run_measurement(
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let collector = machine.map(|machine| {
-        let hosts: Vec<u64> = survey.placement.iter().map(|p| p.host).collect();
+        let placement = survey.description.placement();
+        let hosts: Vec<u64> = placement.iter().map(|p| p.host).collect();
         let setup = CommSetup {
             transport: detect_transport(&machine.mpi_library),
             machine,
             numbering: rank_numbering(&hosts),
-            placement: survey.placement.clone(),
+            placement,
             binding: binding_source(|name| std::env::var(name).ok()),
             lmax_bytes: plan.lmax_bytes,
             sizes_bytes: plan.sizes_bytes.clone(),

@@ -87,7 +87,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         directory::create_run_directory(world, &config.path, run_name, &config.backends, stripe, outputs)?;
     directory::try_direct_io(world, &mut run_dir, &mut storage, config.first_direct(), config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
-    directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.hosts)?;
+    directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.description.hosts)?;
     let cut = cut.map(|cut| cut.with_directory(&run_dir));
     let collector = machine.map(|machine| {
         let manifest = Manifest {
@@ -217,7 +217,7 @@ pub(super) fn build_plan(
     }
     let facts = Facts {
         ranks,
-        ranks_of_first_host: survey.hosts.first().map_or(1, |host| host.ranks),
+        ranks_of_first_host: survey.ranks_of_first_host,
         memory_per_rank_bytes,
         cache_share_bytes: survey.cache_share_bytes,
         limit_bytes: (writing > 0).then_some(limit),

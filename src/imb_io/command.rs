@@ -114,7 +114,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         directory::create_run_directory(world, &config.path, run_name, &config.backends, stripe, outputs)?;
     directory::try_direct_io(world, &mut run_dir, &mut storage, config.first_direct(), config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
-    directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.hosts)?;
+    directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.description.hosts)?;
 
     let collector = machine.map(|machine| {
         let setup = ImbSetup {

@@ -82,7 +82,7 @@ fn examine_storage(
 ) -> Result<(), CommandError> {
     directory::try_direct_io(world, run_dir, storage, config.first_direct(), config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
-    directory::query_storage_sheet(world, run_dir, storage, parameters, &survey.hosts)
+    directory::query_storage_sheet(world, run_dir, storage, parameters, &survey.description.hosts)
 }
 
 fn run_title(world: &Comm, config: &ReplayConfig) -> RunTitle {

@@ -22,6 +22,7 @@ use crate::frame::command::print_diagnostic;
 use crate::frame::command::start::{self, CommandError};
 use crate::frame::error::UsageError;
 use crate::frame::records::StorageRecord;
+use crate::frame::run::agree;
 use crate::frame::run::availability::SkippedBackend;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
@@ -195,10 +196,8 @@ pub(super) fn prepare_run(
         // All recorded ranks have the same result; the other ranks receive it here.
         let scan =
             start::collective_step(world, "calls", || Ok(looked.map_err(|(_, what)| profile.error(config, &what))?))?;
-        let own = scan.as_ref().map(|scan| scan.totals.clone());
-        let packed = world.gather_bytes(&serde_json::to_vec(&own)?)?;
-        let totals = packed.iter().filter_map(|bytes| serde_json::from_slice(bytes).ok().flatten());
-        Ok::<_, CommandError>((scan, totals.collect::<Vec<ScanTotals>>()))
+        let own = scan.iter().map(|scan| scan.totals.clone()).collect();
+        Ok::<_, CommandError>((scan, agree::collect::<ScanTotals>(world, own)?))
     };
     let (own_scan, all) = scan(None)?;
     let (facts, unchanged) = start::broadcast_from_root(world, "sums", || {

@@ -8,10 +8,10 @@ use beff_ffi::Universe;
 use super::trials::open_trials;
 use crate::frame::command::start::CommandError;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
-use crate::frame::records::{AccessMethod, Binding, RunOutcome};
+use crate::frame::records::{AccessMethod, RunOutcome};
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::trials::{TrialOutcome, TrialRequest, TrialRunner, TrialScope};
-use crate::frame::system::survey::Survey;
+use crate::frame::system::survey::{HostDescription, Survey};
 use crate::frame::trials::{Setting, TrialConfig, TrialGoal};
 
 /// Rank 1 reads what rank 0 has written, and rank 0 writes more than rank 1.
@@ -62,10 +62,9 @@ fn config(directory: &Path, backend: &str, hints: &[(&str, &str)]) -> TrialConfi
 
 fn survey() -> Survey {
     Survey {
-        hosts: Vec::new(),
-        placement: Vec::new(),
-        binding: Binding { requested: BindPolicy::None, launcher: None, hosts: Vec::new() },
-        kernel: String::new(),
+        hosts: 1,
+        ranks_of_first_host: 1,
+        description: HostDescription::default(),
         memory_per_rank_bytes: 1 << 30,
         cache_share_bytes: 1 << 20,
     }

@@ -200,7 +200,7 @@ fn search_space(
         access: trials.access,
         types: &trials.types,
         ranks: world.size(),
-        hosts: survey.hosts.len() as u64,
+        hosts: survey.hosts,
         memory_per_rank_bytes: survey.memory_per_rank_bytes,
         fs_type: &storage.fs_type,
         default_hints: &default_hints,

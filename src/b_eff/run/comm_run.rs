@@ -12,7 +12,7 @@ use crate::b_eff::records::{
 };
 use crate::frame::config::RepetitionPolicy;
 use crate::frame::records::{ErrorRecord, RunOutcome};
-use crate::frame::run::agree::gather;
+use crate::frame::run::agree::collect;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::interference::{CpuObservation, HostCpus};
 use crate::frame::run::interrupt::{stop_outcome, Interrupt};
@@ -421,7 +421,7 @@ impl<'a> CommRun<'a> {
 
     /// Gathers the corruptions of all ranks on rank 0.
     fn report_corruption(&mut self, pattern: &PreparedPattern<'_>) -> Result<(), MpiError> {
-        for corruption in gather(self.comm, &pattern.corruptions)?.into_iter().flatten() {
+        for corruption in collect(self.comm, pattern.corruptions.clone())? {
             self.observer.record(CommLine::Corruption(corruption));
         }
         Ok(())

@@ -24,7 +24,7 @@ use crate::b_eff_io::run::run_limit::RunLimit;
 use crate::b_eff_io::run::verify::{Findings, StampedData};
 use crate::frame::backends;
 use crate::frame::records::{AccessMethod, ErrorRecord, RunOutcome};
-use crate::frame::run::agree::{first_message, gather};
+use crate::frame::run::agree::{collect, first_message};
 use crate::frame::run::availability;
 use crate::frame::run::availability::SkippedBackend;
 use crate::frame::run::clock::Instant;
@@ -354,7 +354,7 @@ impl<'a> RunState<'a> {
         let mut sums = [mine.words_checked, mine.words_wrong, findings.past_cache_bytes, findings.samples_read];
         comm.sum_u64(&mut sums)?;
         if sums[1] > 0 {
-            for found in gather(comm, &findings.corruptions)?.into_iter().flatten() {
+            for found in collect(comm, findings.corruptions.clone())? {
                 let (order, mix) = (beside.map(|beside| beside.order), beside.and_then(|beside| beside.mix));
                 self.observer.record(JournalLine::Corruption(CorruptionRecord { order, mix, ..found }));
             }

@@ -48,22 +48,22 @@ struct BindingDecision {
 /// # Errors
 /// Everywhere: ranks cannot be bound as requested; a fact is unavailable.
 pub(crate) fn bind_and_survey(world: &Comm, policy: BindPolicy) -> Result<Survey, CommandError> {
-    let bound = bind(world, policy)?;
-    survey(world, &bound)?.map_err(|e| CommandError::Collective(anyhow!(e)))
+    let node = if world.size() > 1 { world.node()? } else { None }.unwrap_or_else(Comm::comm_self);
+    let bound = bind(world, &node, policy)?;
+    survey(world, &node, &bound)?.map_err(|e| CommandError::Collective(anyhow!(e)))
 }
 
-fn bind(world: &Comm, policy: BindPolicy) -> Result<BindingOutcome, CommandError> {
+fn bind(world: &Comm, node: &Comm, policy: BindPolicy) -> Result<BindingOutcome, CommandError> {
     let found = collective_step(world, "allowed CPUs", || {
         host::allowed_cpus().map_err(|e| anyhow!("rank {} {e}", world.rank()))
     })?;
-    let node = if world.size() > 1 { world.node()? } else { None }.unwrap_or_else(Comm::comm_self);
     let mine = RankCpus { cpus: found.clone(), process: u64::from(std::process::id()) };
-    let all: Vec<RankCpus> = agree::gather(&node, &mine)?;
+    let all = agree::collect(node, vec![mine])?;
     let host = node.is_root().then(|| HostRanks::new(&all));
     let open = host.as_ref().is_some_and(|host| needs_claims(policy, &host.facts(&[], None)));
     // Ranks do not sleep if the decision does not depend on other processes.
     let looks = policy == BindPolicy::Auto && node.bcast_bytes(vec![u8::from(open)], 0)? == [1];
-    let used: Vec<CpuUse> = if looks { agree::gather(&node, &measure_cpu_use(&node, &found)?)? } else { Vec::new() };
+    let used = if looks { agree::collect(node, vec![measure_cpu_use(node, &found)?])? } else { Vec::new() };
     let decided = match &host {
         Some(host) => decide(policy, host, open, &used),
         None => BindingDecision { choice: BindingChoice::default(), refused: None },
@@ -78,7 +78,7 @@ fn bind(world: &Comm, policy: BindPolicy) -> Result<BindingOutcome, CommandError
 
     let wanted = usize::try_from(node.rank()).ok().and_then(|rank| choice.cpus.get(rank).copied());
     let done = wanted.map_or(Ok(()), |cpu| affinity::bind(cpu, &found));
-    let failed = agree::first_message(&node, done.err())?.map(|(_, message)| message);
+    let failed = agree::first_message(node, done.err())?.map(|(_, message)| message);
     let is_forced = policy == BindPolicy::Core;
     collective_step(world, "binding in force", || match &failed {
         Some(message) if is_forced => Err(UsageError::new(

@@ -364,7 +364,7 @@ pub(crate) fn prepare_measurement(
 fn finalize_hang_seconds(survey: &Survey) -> f64 {
     let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_default();
     let given = Limits::of(|name| std::env::var(name).ok()).ok().and_then(|limits| limits.finalize_seconds);
-    hang_seconds(&library, survey.hosts.len() > 1, given) as f64
+    hang_seconds(&library, survey.hosts > 1, given) as f64
 }
 
 /// Fills the output files with what `view` returns for their suffixes and prints the table, on rank 0. False if a file or stdout could

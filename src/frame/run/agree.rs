@@ -1,6 +1,6 @@
 //! Agreement of ranks: what one rank knows becomes known to all. All functions are collective, and fail only on MPI errors.
 
-use beff_ffi::{Comm, MpiError};
+use beff_ffi::{Comm, Encoding, MpiError};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
@@ -78,13 +78,33 @@ pub fn max_seconds(comm: &Comm, seconds: f64) -> Result<f64, MpiError> {
     Ok(most[0])
 }
 
-/// Values of all ranks in rank order on rank 0; empty on the others. Collective.
-///
-/// Values serialized by the same program can always be read; an unreadable one would become the default.
+/// Combines the values of all ranks in rank order, on rank 0; None on the others. `combine` is associative, its first argument of lower
+/// ranks. No rank holds more than two values at once, and none receives more than log2(ranks) of them. Collective.
 ///
 /// # Errors
 /// MPI errors.
-pub fn gather<T: Serialize + DeserializeOwned + Default>(comm: &Comm, mine: &T) -> Result<Vec<T>, MpiError> {
-    let all = comm.gather_bytes(&serde_json::to_vec(mine).unwrap_or_default())?;
-    Ok(all.iter().map(|bytes| serde_json::from_slice(bytes).unwrap_or_default()).collect())
+pub fn reduce<T: Serialize + DeserializeOwned + Default>(
+    comm: &Comm,
+    mine: T,
+    combine: impl FnMut(T, T) -> T,
+) -> Result<Option<T>, MpiError> {
+    // Values serialized by the same program can always be read.
+    let encoding = Encoding {
+        encode: |value| serde_json::to_vec(value).unwrap_or_default(),
+        decode: |bytes| serde_json::from_slice(bytes).unwrap_or_default(),
+    };
+    comm.reduce_in_tree(mine, &encoding, combine)
+}
+
+/// Values of all ranks in rank order on rank 0, which needs memory for all of them; empty on the others. For ranks of a node, for values
+/// that few ranks have, and where the result has an entry for each rank; else [`reduce`]. Collective.
+///
+/// # Errors
+/// MPI errors.
+pub fn collect<T: Serialize + DeserializeOwned>(comm: &Comm, mine: Vec<T>) -> Result<Vec<T>, MpiError> {
+    let append = |mut lower: Vec<T>, higher| {
+        lower.extend(higher);
+        lower
+    };
+    Ok(reduce(comm, mine, append)?.unwrap_or_default())
 }

@@ -4,9 +4,10 @@ use std::hint::black_box;
 
 use beff_backends::cache_lines::{flush_cache_lines, CACHE_LINE_BYTES};
 use beff_ffi::{Comm, MpiError};
+use serde::{Deserialize, Serialize};
 
 use crate::frame::records::{cache_cold, CacheColdRecord};
-use crate::frame::run::agree::gather;
+use crate::frame::run::agree::reduce;
 use crate::frame::run::clock::Instant;
 
 const MAX_SAMPLES: usize = 16;
@@ -17,6 +18,27 @@ const SAMPLE_LINES: usize = SAMPLE_BYTES / CACHE_LINE_BYTES;
 
 /// Load times of one rank: as found, flushed, cached; None if unknown.
 type LoadTimes = Option<[f64; 3]>;
+
+/// Of several ranks: the one with the smallest share of loads from memory.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct LeastFromMemory {
+    /// Share, load times and rank.
+    least: Option<(f64, [f64; 3], u64)>,
+    /// Load times of the lowest rank that has some, known to be from memory or not.
+    first_times: LoadTimes,
+}
+
+impl LeastFromMemory {
+    fn of_rank(rank: u64, times: LoadTimes) -> Self {
+        let least = times.and_then(|times| Some((cache_cold::memory_share(times)?, times, rank)));
+        Self { least, first_times: times }
+    }
+
+    fn with(self, higher: Self) -> Self {
+        let least = [self.least, higher.least].into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
+        Self { least, first_times: self.first_times.or(higher.first_times) }
+    }
+}
 
 /// Samples `memory`, all of the memory that calls walk through, in a second walk after one that loads each line. Collective; all ranks
 /// walk at once, as in a pattern: the last rank to write its memory would find it in a cache from which that of others was evicted.
@@ -31,7 +53,7 @@ pub fn measure(comm: &Comm, memory: &[u8], cache_share_bytes: u64) -> Result<Cac
     comm.barrier()?;
     let seconds = begin.elapsed().as_secs_f64();
     let memory_bytes = memory.len() as u64;
-    let all: Vec<LoadTimes> = gather(comm, &mine)?;
+    let all = reduce(comm, LeastFromMemory::of_rank(comm.rank(), mine), LeastFromMemory::with)?.unwrap_or_default();
     Ok(CacheColdRecord {
         cache_share_bytes,
         memory_bytes,
@@ -45,11 +67,9 @@ fn sample_count(bytes: usize) -> usize {
 }
 
 /// Record of the rank with the smallest share of loads from memory.
-fn least_from_memory(all: &[LoadTimes], pieces: usize) -> CacheColdRecord {
-    let known = all.iter().zip(0..).filter_map(|(seen, rank)| seen.map(|times| (times, rank)));
-    let measured = known.filter_map(|(times, rank)| cache_cold::memory_share(times).map(|share| (share, times, rank)));
-    let Some((_, [found_ns, flushed_ns, cached_ns], rank)) = measured.min_by(|a, b| a.0.total_cmp(&b.0)) else {
-        let why = match all.iter().flatten().next() {
+fn least_from_memory(all: &LeastFromMemory, pieces: usize) -> CacheColdRecord {
+    let Some((_, [found_ns, flushed_ns, cached_ns], rank)) = all.least else {
+        let why = match all.first_times {
             _ if pieces == 0 => "the memory is too short to sample".to_owned(),
             None => "this program cannot empty the caches of this processor".to_owned(),
             Some([_, flushed, cached]) => {
@@ -133,6 +153,10 @@ mod tests {
 
     #[test]
     fn the_rank_with_the_smallest_share_from_memory_is_recorded() {
+        let least_from_memory = |all: &[LoadTimes], pieces| {
+            let of_ranks = (0..).zip(all).map(|(rank, times)| LeastFromMemory::of_rank(rank, *times));
+            least_from_memory(&of_ranks.reduce(LeastFromMemory::with).unwrap(), pieces)
+        };
         let all = [Some([90.0, 100.0, 5.0]), None, Some([40.0, 110.0, 5.0]), Some([6.0, 6.0, 5.0])];
         let record = least_from_memory(&all, 16);
         assert_eq!((record.rank, record.load_ns, record.lines), (2, 40.0, 16 * 4096));

@@ -15,7 +15,7 @@ use beff_ffi::{Comm, MpiError};
 use serde::{Deserialize, Serialize};
 
 use crate::frame::records::{kinds, DeviceTraffic, Evidence, Warning};
-use crate::frame::run::agree::{any_rank, count_ranks, first_message};
+use crate::frame::run::agree::{any_rank, collect, count_ranks, first_message};
 use crate::frame::system::residency;
 use crate::frame::system::residency::ResidencySource;
 use crate::frame::system::traffic;
@@ -188,9 +188,8 @@ impl StorageObservation {
         if site.hosts <= 1 {
             (evidence.devices, evidence.devices_unknown) = (here.devices, here.unknown);
         } else {
-            let packed = if site.is_leader() { serde_json::to_vec(&here).unwrap_or_default() } else { Vec::new() };
-            let all = comm.gather_bytes(&packed)?;
-            (evidence.devices, evidence.devices_unknown) = merge_hosts(&all);
+            let mine = if site.is_leader() { vec![here] } else { Vec::new() };
+            (evidence.devices, evidence.devices_unknown) = merge_hosts(collect(comm, mine)?);
         }
         Ok(evidence)
     }
@@ -289,14 +288,12 @@ impl HostTraffic {
 }
 
 /// Devices of all hosts. Known only if every host knows its own: bytes of the others would be missing.
-fn merge_hosts(gathered: &[Vec<u8>]) -> (Vec<DeviceTraffic>, Option<String>) {
+fn merge_hosts(hosts: Vec<HostTraffic>) -> (Vec<DeviceTraffic>, Option<String>) {
     let mut devices = Vec::new();
     let mut unknown = None;
     let mut complete = true;
     let mut names: Vec<String> = Vec::new();
-    for bytes in gathered.iter().filter(|bytes| !bytes.is_empty()) {
-        // Serialized by the same program.
-        let mut of_host: HostTraffic = serde_json::from_slice(bytes).unwrap_or_default();
+    for mut of_host in hosts {
         // Several hosts may be called localhost.
         let namesakes = names.iter().filter(|name| **name == of_host.host).count();
         names.push(of_host.host.clone());

@@ -123,16 +123,16 @@ fn devices_of_several_hosts_are_known_if_those_of_every_host_are() {
     };
     let pack = |host: &str, devices: &[DeviceTraffic], unknown: Option<&str>| {
         let unknown = unknown.map(str::to_owned);
-        serde_json::to_vec(&HostTraffic { host: host.into(), devices: devices.to_vec(), unknown }).unwrap()
+        HostTraffic { host: host.into(), devices: devices.to_vec(), unknown }
     };
-    let a = pack("a", &[device("loop0", 5), device("sda", 4)], None);
+    let a = || pack("a", &[device("loop0", 5), device("sda", 4)], None);
     let b = pack("b", &[device("sda", 3)], None);
-    let (devices, unknown) = merge_hosts(&[a.clone(), Vec::new(), b]);
+    let (devices, unknown) = merge_hosts(vec![a(), b]);
     assert_eq!(devices, [device("a:loop0", 5), device("a:sda", 4), device("b:sda", 3)]);
     assert_eq!(unknown, None);
-    let names: Vec<String> = merge_hosts(&[a.clone(), a.clone()]).0.into_iter().map(|d| d.device).collect();
+    let names: Vec<String> = merge_hosts(vec![a(), a()]).0.into_iter().map(|d| d.device).collect();
     assert_eq!(names, ["a:loop0", "a:sda", "a#2:loop0", "a#2:sda"]);
-    let (devices, unknown) = merge_hosts(&[a, pack("b", &[], Some("network file system nfs: no local device"))]);
+    let (devices, unknown) = merge_hosts(vec![a(), pack("b", &[], Some("network file system nfs: no local device"))]);
     assert_eq!(devices, []);
     assert_eq!(unknown.as_deref(), Some("b: network file system nfs: no local device"));
 }

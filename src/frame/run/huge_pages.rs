@@ -4,13 +4,27 @@ use std::fs;
 
 use beff_backends::TransferBuffer;
 use beff_ffi::{Comm, MpiError};
+use serde::{Deserialize, Serialize};
 
 use crate::frame::records::HugePagesRecord;
-use crate::frame::run::agree::gather;
+use crate::frame::run::agree::reduce;
 use crate::frame::system::memory::huge_page_bytes;
 
-/// Bytes of one rank in huge pages, and why they are not all.
-type HugePageSample = (Option<u64>, Option<String>);
+/// Of several ranks: the one with the fewest bytes in huge pages, and how many use small pages. Ranks without a number do not count.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct FewestHugePages {
+    /// Bytes in huge pages, rank, and why they are not all.
+    fewest: Option<(u64, u64, Option<String>)>,
+    ranks_with_small: u64,
+}
+
+impl FewestHugePages {
+    fn with(self, higher: Self) -> Self {
+        let ranks_with_small = self.ranks_with_small + higher.ranks_with_small;
+        let fewest = [self.fewest, higher.fewest].into_iter().flatten().min_by_key(|(bytes, ..)| *bytes);
+        Self { fewest, ranks_with_small }
+    }
+}
 
 /// Examines the transfer buffer, all of which has been touched. Collective.
 ///
@@ -21,21 +35,18 @@ pub fn measure(comm: &Comm, buffer: &TransferBuffer) -> Result<HugePagesRecord, 
     let memory_bytes = buffer.bytes().len() as u64;
     let huge = huge_page_bytes(&[buffer.bytes()]);
     let is_small = huge.is_some_and(|bytes| HugePagesRecord::uses_small_pages(memory_bytes, bytes));
-    let mine: HugePageSample = (huge, is_small.then(|| small_page_reason(buffer)));
-    let all: Vec<HugePageSample> = gather(comm, &mine)?;
-    Ok(fewest_huge_pages(memory_bytes, buffer.is_shareable(), all))
+    let reason = is_small.then(|| small_page_reason(buffer));
+    let mine =
+        FewestHugePages { fewest: huge.map(|bytes| (bytes, comm.rank(), reason)), ranks_with_small: is_small.into() };
+    let all = reduce(comm, mine, FewestHugePages::with)?.unwrap_or_default();
+    Ok(huge_pages_record(memory_bytes, buffer.is_shareable(), all))
 }
 
-/// Record of the rank with the fewest bytes in huge pages; ranks without a number do not count.
-fn fewest_huge_pages(memory_bytes: u64, is_shared: bool, all: Vec<HugePageSample>) -> HugePagesRecord {
-    let known = || all.iter().zip(0_u64..).filter_map(|((huge, reason), rank)| Some((huge.as_ref()?, rank, reason)));
-    let ranks_with_small =
-        known().filter(|(huge, ..)| HugePagesRecord::uses_small_pages(memory_bytes, **huge)).count() as u64;
+fn huge_pages_record(memory_bytes: u64, is_shared: bool, all: FewestHugePages) -> HugePagesRecord {
+    let ranks_with_small = all.ranks_with_small;
     let record = HugePagesRecord { memory_bytes, is_shared, ranks_with_small, ..HugePagesRecord::default() };
-    match known().min_by_key(|(huge, ..)| **huge) {
-        Some((huge, rank, reason)) => {
-            HugePagesRecord { huge_page_bytes: Some(*huge), rank, reason: reason.clone(), ..record }
-        }
+    match all.fewest {
+        Some((huge, rank, reason)) => HugePagesRecord { huge_page_bytes: Some(huge), rank, reason, ..record },
         None => HugePagesRecord {
             unknown_reason: Some("the kernel does not report them (/proc/self/smaps)".to_owned()),
             ..record
@@ -65,13 +76,24 @@ mod tests {
     #[test]
     fn the_rank_with_fewest_huge_pages_is_recorded() {
         let why = || Some("it said no".to_owned());
-        let all = vec![(Some(100), None), (None, None), (Some(20), why()), (Some(89), why()), (Some(90), None)];
-        let record = fewest_huge_pages(100, true, all);
-        assert_eq!((record.huge_page_bytes, record.rank, record.ranks_with_small), (Some(20), 2, 2));
+        let fewest_huge_pages = |is_shared, all: &[Option<(u64, Option<String>)>]| {
+            let of = |(rank, one): (u64, &Option<(u64, Option<String>)>)| FewestHugePages {
+                ranks_with_small: one
+                    .as_ref()
+                    .is_some_and(|(huge, _)| HugePagesRecord::uses_small_pages(100, *huge))
+                    .into(),
+                fewest: one.clone().map(|(huge, reason)| (huge, rank, reason)),
+            };
+            let all = (0..).zip(all).map(of).reduce(FewestHugePages::with).unwrap();
+            huge_pages_record(100, is_shared, all)
+        };
+        let all = [Some((100, None)), None, Some((20, why())), Some((89, why())), Some((20, None)), Some((90, None))];
+        let record = fewest_huge_pages(true, &all);
+        assert_eq!((record.huge_page_bytes, record.rank, record.ranks_with_small), (Some(20), 2, 3));
         assert_eq!((record.reason, record.unknown_reason, record.is_shared), (why(), None, true));
-        let whole = fewest_huge_pages(100, false, vec![(Some(100), None); 3]);
+        let whole = fewest_huge_pages(false, &[Some((100, None)), Some((100, None))]);
         assert_eq!((whole.ranks_with_small, whole.reason), (0, None));
-        assert!(fewest_huge_pages(100, false, vec![(None, None)]).unknown_reason.is_some());
+        assert!(fewest_huge_pages(false, &[None]).unknown_reason.is_some());
     }
 
     /// The memory ends just before a huge page, and memory beyond it belongs to the next one.

@@ -4,7 +4,7 @@ use beff_ffi::{Comm, MpiError};
 use serde::{Deserialize, Serialize};
 
 use crate::frame::records::InterferenceRecord;
-use crate::frame::run::agree::gather;
+use crate::frame::run::agree::{collect, reduce};
 use crate::frame::run::clock::Instant;
 use crate::frame::system::cpu_time::{self, HostCpuTimes, ProcessCpuTimes};
 use crate::frame::system::host;
@@ -12,11 +12,12 @@ use crate::frame::system::host;
 /// CPUs of this host on which the ranks of a communicator may run. Created once for each communicator.
 #[derive(Debug)]
 pub struct HostCpus {
-    /// First rank of this host. It identifies the host, because two hosts can have one name.
-    leader: u64,
+    /// True on the first rank of this host.
     is_leader: bool,
     host: String,
     cpus: Vec<u32>,
+    /// The ranks of this host.
+    node: Comm,
 }
 
 impl HostCpus {
@@ -28,11 +29,11 @@ impl HostCpus {
         let node = if comm.size() > 1 { comm.node()? } else { None }.unwrap_or_else(Comm::comm_self);
         let mut leader = [comm.rank()];
         node.min_u64(&mut leader)?;
-        let mut cpus: Vec<u32> = gather(&node, &host::allowed_cpus().unwrap_or_default())?.concat();
+        let mut cpus = collect(&node, host::allowed_cpus().unwrap_or_default())?;
         cpus.sort_unstable();
         cpus.dedup();
         let host = host::host_name().unwrap_or_else(|_| format!("host-of-rank-{}", leader[0]));
-        Ok(Self { leader: leader[0], is_leader: node.is_root(), host, cpus })
+        Ok(Self { is_leader: node.is_root(), host, cpus, node })
     }
 }
 
@@ -69,46 +70,75 @@ impl CpuObservation {
     /// # Errors
     /// MPI errors.
     pub fn end(self, cpus: &HostCpus, comm: &Comm) -> Result<Option<InterferenceRecord>, MpiError> {
-        let mine = RankCpuTimes {
-            leader: cpus.leader,
-            host: cpus.is_leader.then(|| (cpus.host.clone(), cpus.cpus.len() as u64, self.host)),
-            watched_seconds: self.observed_seconds,
-            own: self.own,
+        let mut of_host = [self.own.map_or(0, |own| own.user_ns), self.own.map_or(0, |own| own.kernel_ns)];
+        cpus.node.sum_u64(&mut of_host)?;
+        let mine = CpuTimes::of_rank(self.observed_seconds, self.own);
+        let mine = match cpus.is_leader {
+            true => mine.with_host(&cpus.host, cpus.cpus.len() as u64, self.host.unwrap_or_default(), of_host),
+            false => mine,
         };
-        Ok(combine_hosts(&gather(comm, &mine)?))
+        Ok(reduce(comm, mine, CpuTimes::plus)?.and_then(CpuTimes::into_record))
     }
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct RankCpuTimes {
-    leader: u64,
-    /// Of the first rank on its host: host name, number of CPUs, their times.
-    host: Option<(String, u64, Option<HostCpuTimes>)>,
-    watched_seconds: f64,
-    own: Option<ProcessCpuTimes>,
+/// CPU times of several ranks, of which rank 0 makes the record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct CpuTimes {
+    /// Host that lost the largest share of its CPU time; the one with the lowest rank if several did.
+    worst_host: Option<InterferenceRecord>,
+    observed_seconds: f64,
+    /// Ranks that know their CPU times, and the longest wait of these; None if it is unknown of one.
+    ranks: u64,
+    waited_ns: Option<u64>,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
 }
 
-fn combine_hosts(all: &[RankCpuTimes]) -> Option<InterferenceRecord> {
-    let own: Vec<(u64, ProcessCpuTimes)> = all.iter().filter_map(|w| Some((w.leader, w.own?))).collect();
-    let hosts = all.iter().filter_map(|w| Some((w, w.host.as_ref()?)));
-    let shares = hosts.map(|(w, (host, cpus, times))| {
-        let of_host = own.iter().filter(|(leader, _)| *leader == w.leader);
-        let ranks = of_host
-            .fold(ProcessCpuTimes::default(), |sum, (_, own)| ProcessCpuTimes { waited_ns: None, ..sum.plus(*own) });
-        host_interference(host, *cpus, times.unwrap_or_default(), ranks)
-    });
-    let lost = |s: &InterferenceRecord| {
-        (s.steal_seconds + s.other_process_seconds + s.kernel_seconds) / s.cpu_seconds.max(1e-9)
-    };
-    let worst = shares.reduce(|worst, s| if lost(&s) > lost(&worst) { s } else { worst })?;
-    let waited = own.iter().map(|(_, own)| own.waited_ns).try_fold(0, |most, ns| Some(ns?.max(most)));
-    (!own.is_empty()).then(|| InterferenceRecord {
-        observed_seconds: all.iter().map(|w| w.watched_seconds).fold(0.0, f64::max),
-        run_queue_wait_seconds: waited.map(seconds),
-        voluntary_switches: own.iter().map(|(_, own)| own.voluntary_switches).sum(),
-        involuntary_switches: own.iter().map(|(_, own)| own.involuntary_switches).sum(),
-        ..worst
-    })
+impl CpuTimes {
+    fn of_rank(observed_seconds: f64, own: Option<ProcessCpuTimes>) -> Self {
+        let Some(own) = own else { return Self { observed_seconds, waited_ns: Some(0), ..Self::default() } };
+        Self {
+            worst_host: None,
+            observed_seconds,
+            ranks: 1,
+            waited_ns: own.waited_ns,
+            voluntary_switches: own.voluntary_switches,
+            involuntary_switches: own.involuntary_switches,
+        }
+    }
+
+    /// Adds the times of the rank's host, whose ranks used `ranks_ns` in user and kernel mode.
+    fn with_host(self, host: &str, cpus: u64, times: HostCpuTimes, ranks_ns: [u64; 2]) -> Self {
+        let [user_ns, kernel_ns] = ranks_ns;
+        let ranks = ProcessCpuTimes { user_ns, kernel_ns, ..ProcessCpuTimes::default() };
+        Self { worst_host: Some(host_interference(host, cpus, times, ranks)), ..self }
+    }
+
+    fn plus(self, higher: Self) -> Self {
+        let lost = |s: &InterferenceRecord| {
+            (s.steal_seconds + s.other_process_seconds + s.kernel_seconds) / s.cpu_seconds.max(1e-9)
+        };
+        let worse = |lower, higher| if lost(&higher) > lost(&lower) { higher } else { lower };
+        Self {
+            worst_host: [self.worst_host, higher.worst_host].into_iter().flatten().reduce(worse),
+            observed_seconds: self.observed_seconds.max(higher.observed_seconds),
+            ranks: self.ranks + higher.ranks,
+            waited_ns: self.waited_ns.zip(higher.waited_ns).map(|(lower, higher)| lower.max(higher)),
+            voluntary_switches: self.voluntary_switches + higher.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + higher.involuntary_switches,
+        }
+    }
+
+    fn into_record(self) -> Option<InterferenceRecord> {
+        let worst = self.worst_host.filter(|_| self.ranks > 0)?;
+        Some(InterferenceRecord {
+            observed_seconds: self.observed_seconds,
+            run_queue_wait_seconds: self.waited_ns.map(seconds),
+            voluntary_switches: self.voluntary_switches,
+            involuntary_switches: self.involuntary_switches,
+            ..worst
+        })
+    }
 }
 
 /// Times of ranks are exact and those of the host are counted in ticks, so differences saturate at zero.
@@ -138,9 +168,30 @@ mod tests {
         ProcessCpuTimes { user_ns, kernel_ns, waited_ns, voluntary_switches: 3, involuntary_switches: 1 }
     }
 
-    fn rank(leader: u64, host: Option<(&str, HostCpuTimes)>, own: ProcessCpuTimes) -> RankCpuTimes {
-        let host = host.map(|(name, times)| (name.to_owned(), 2, Some(times)));
-        RankCpuTimes { leader, host, watched_seconds: 10.0, own: Some(own) }
+    /// One rank: the first rank of its host, what it knows about the host, its own times.
+    #[derive(Clone)]
+    struct RankCpuTimes {
+        leader: u64,
+        host: Option<(&'static str, Option<HostCpuTimes>)>,
+        own: Option<ProcessCpuTimes>,
+    }
+
+    fn rank(leader: u64, host: Option<(&'static str, HostCpuTimes)>, own: ProcessCpuTimes) -> RankCpuTimes {
+        let host = host.map(|(name, times)| (name, Some(times)));
+        RankCpuTimes { leader, host, own: Some(own) }
+    }
+
+    /// As in `end`.
+    fn combine_hosts(all: &[RankCpuTimes]) -> Option<InterferenceRecord> {
+        let of_rank = |one: &RankCpuTimes| {
+            let mine = CpuTimes::of_rank(10.0, one.own);
+            let Some((host, times)) = one.host else { return mine };
+            let own: Vec<ProcessCpuTimes> =
+                all.iter().filter(|other| other.leader == one.leader).filter_map(|other| other.own).collect();
+            let of_host = [own.iter().map(|own| own.user_ns).sum(), own.iter().map(|own| own.kernel_ns).sum()];
+            mine.with_host(host, 2, times.unwrap_or_default(), of_host)
+        };
+        all.iter().map(of_rank).reduce(CpuTimes::plus).and_then(CpuTimes::into_record)
     }
 
     fn times(user_ns: u64, kernel_ns: u64, steal_ns: u64) -> HostCpuTimes {
@@ -179,7 +230,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_nothing() {
         let silent = |waited| rank(0, None, own(S, S, waited));
-        let first = RankCpuTimes { host: Some(("a".into(), 2, None)), ..silent(Some(0)) };
+        let first = RankCpuTimes { host: Some(("a", None)), ..silent(Some(0)) };
         let share = combine_hosts(&[first, silent(None)]).unwrap();
         assert_eq!((share.cpu_seconds, share.run_queue_wait_seconds), (0.0, None));
         assert_eq!(combine_hosts(&[]), None);
@@ -197,7 +248,12 @@ mod tests {
 
     #[test]
     fn observations_add_up_without_the_pauses() {
-        let cpus = HostCpus { leader: 0, is_leader: true, host: "a".into(), cpus: host::allowed_cpus().unwrap() };
+        let cpus = HostCpus {
+            is_leader: true,
+            host: "a".into(),
+            cpus: host::allowed_cpus().unwrap(),
+            node: Comm::comm_self(),
+        };
         let mut watch = CpuObservation::default();
         watch.pause(&cpus);
         assert!(watch.own.is_none(), "no interval was begun");

@@ -1,10 +1,12 @@
 //! Latencies of all ranks in one record.
 
+use std::collections::BTreeMap;
+
 use beff_ffi::{Comm, MpiError};
 use hdrhistogram::Histogram;
 
 use crate::frame::records::LatencyRecord;
-use crate::frame::run::agree::gather;
+use crate::frame::run::agree::reduce;
 
 /// Merges the histograms of all ranks. The record is complete on rank 0; None on other ranks, and if no call was made. Collective,
 /// outside the clock.
@@ -14,7 +16,7 @@ use crate::frame::run::agree::gather;
 pub fn merge_histograms(comm: &Comm, mine: &Histogram<u64>, of: &str) -> Result<Option<LatencyRecord>, MpiError> {
     let counts: Vec<(u64, u64)> = mine.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect();
     let mut all = Histogram::new_from(mine);
-    for (value, count) in gather(comm, &counts)?.into_iter().flatten() {
+    for (value, count) in reduce(comm, counts, merge_counts)?.unwrap_or_default() {
         all.saturating_record_n(value, count);
     }
     Ok((!all.is_empty()).then(|| LatencyRecord {
@@ -25,6 +27,16 @@ pub fn merge_histograms(comm: &Comm, mine: &Histogram<u64>, of: &str) -> Result<
         p999_ns: all.value_at_quantile(0.999),
         max_ns: all.max(),
     }))
+}
+
+/// Sums of counts by value; both lists are in the order of values.
+fn merge_counts(lower: Vec<(u64, u64)>, higher: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    let mut sums: BTreeMap<u64, u64> = lower.into_iter().collect();
+    for (value, count) in higher {
+        let sum = sums.entry(value).or_default();
+        *sum = sum.saturating_add(count);
+    }
+    sums.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! Agreement of one to three ranks that have different data.
 
 use beff_backends::error::FailureCause;
-use beff_backends::BackendError;
+use beff_backends::{BackendError, TransferBuffer};
+use beff_ffi::Comm;
 use hdrhistogram::Histogram;
 
 use super::harness::median_ns;
+use super::interference::{CpuObservation, HostCpus};
 use super::interrupt::Interrupt;
 use super::job_limit::JobLimit;
-use super::testing::{approx_equal, run_ranks, scripted_call, Script};
-use super::{agree, error_agreement, latency};
+use super::testing::{approx_equal, run_ranks, scripted_call, traffic, Script};
+use super::{agree, error_agreement, huge_pages, latency};
 use crate::frame::records::RunOutcome;
 
 #[test]
@@ -32,11 +34,73 @@ fn agreements_are_equal_on_all_ranks() {
                 assert_eq!(agree::count_ranks(comm, rank != 1).unwrap(), if ranks == 1 { 1 } else { ranks - 1 });
                 assert_eq!(agree::sum(comm, 10 + rank).unwrap(), 10 * ranks + ranks * last / 2);
                 assert_eq!(agree::max_seconds(comm, if rank == last { 7.0 } else { 3.0 }).unwrap(), 7.0);
-                agree::gather(comm, &(rank + 1)).unwrap()
+                agree::collect(comm, vec![rank + 1]).unwrap()
             },
         );
         assert_eq!(seen[0], (1..=ranks).collect::<Vec<_>>());
         assert!(seen[1..].iter().all(Vec::is_empty));
+    }
+}
+
+/// A reduction in a tree keeps the order of the ranks, and that of what is collected.
+#[test]
+fn values_are_combined_in_rank_order() {
+    for ranks in [1, 2, 3, 7, 8, 64, 65_u64] {
+        let of = |rank: u64| (0..rank % 3).map(|number| format!("{rank}.{number}")).collect::<Vec<_>>();
+        let work = |comm: &Comm| {
+            let range = |rank| Some((rank, rank));
+            let adjacent = |lower: Option<(u64, u64)>, higher: Option<(u64, u64)>| {
+                let ((first, end), (next, last)) = lower.zip(higher)?;
+                (end + 1 == next).then_some((first, last))
+            };
+            let all = agree::reduce(comm, range(comm.rank()), adjacent).unwrap();
+            assert_eq!(all, comm.is_root().then_some(Some((0, ranks - 1))));
+            agree::collect(comm, of(comm.rank())).unwrap()
+        };
+        let found = run_ranks(ranks, |_| Script::default(), work);
+        assert_eq!(found[0], (0..ranks).flat_map(of).collect::<Vec<_>>());
+        assert!(found[1..].iter().all(Vec::is_empty));
+    }
+}
+
+/// The records of a pattern take the same collective calls and bytes of each rank, whatever the number of ranks.
+#[test]
+fn records_cost_a_rank_the_same_among_2_8_and_64() {
+    let work = |comm: &Comm| {
+        let cpus = HostCpus::survey(comm).unwrap();
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 1_000_000, 3).unwrap();
+        (1..=100).for_each(|ns| histogram.record(ns).unwrap());
+        let (mut observation, buffer) = (CpuObservation::default(), TransferBuffer::new(4096, 0).unwrap());
+        let before = traffic();
+        observation.resume(&cpus);
+        observation.pause(&cpus);
+        let record = observation.end(&cpus, comm).unwrap();
+        let [of_interference, of_latency, of_memory] = [
+            traffic().since(before),
+            {
+                let before = traffic();
+                let record = latency::merge_histograms(comm, &histogram, "call").unwrap();
+                assert_eq!(record.map(|record| record.count), comm.is_root().then_some(100 * comm.size()));
+                traffic().since(before)
+            },
+            {
+                let before = traffic();
+                huge_pages::measure(comm, &buffer).unwrap();
+                traffic().since(before)
+            },
+        ];
+        assert_eq!(record.is_some(), comm.is_root());
+        [of_interference, of_latency, of_memory]
+    };
+    for ranks in [2, 8, 64] {
+        for (rank, [of_interference, of_latency, of_memory]) in
+            run_ranks(ranks, |_| Script::default(), work).into_iter().enumerate()
+        {
+            let calls = [of_interference, of_latency, of_memory].map(|traffic| traffic.collective_calls);
+            assert_eq!(calls, [2, 1, 1], "rank {rank} of {ranks}");
+            let bytes = [of_interference, of_latency, of_memory].map(|traffic| traffic.contributed_bytes);
+            assert!(bytes[0] < 600 && bytes[1] < 1000 && bytes[2] < 300, "rank {rank} of {ranks}: {bytes:?}");
+        }
     }
 }
 

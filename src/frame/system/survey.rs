@@ -1,4 +1,7 @@
 //! Survey of the machine by all ranks: hosts, memory per rank, the manifest of the run.
+//!
+//! The ranks of a node combine what they found before nodes are combined, and only sums leave rank 0: neither the messages nor the memory
+//! of other ranks grow with the number of ranks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +17,7 @@ use crate::frame::paths::shell_word;
 use crate::frame::records::{
     BindState, Binding, BoundProcess, HostBinding, HostRecord, MachineRecord, MemoryBallooning, Placement, RankBinding,
 };
+use crate::frame::run::agree;
 
 /// Maximum length of the library string in a manifest.
 pub const LIBRARY_CHARS: usize = 4000;
@@ -51,68 +55,105 @@ pub struct BindingOutcome {
     pub neighbour: Option<BoundProcess>,
 }
 
-/// The survey, equal on all ranks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The survey: sums on all ranks, the description of the hosts on rank 0.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Survey {
-    /// Hosts in the order of their first rank.
-    pub hosts: Vec<HostRecord>,
-    /// Host and CPUs of each rank.
-    pub placement: Vec<Placement>,
-    /// Binding of the ranks.
-    pub binding: Binding,
-    /// Kernel of the first host.
-    pub kernel: String,
+    /// Number of hosts.
+    pub hosts: u64,
+    /// Ranks on the host of rank 0.
+    pub ranks_of_first_host: u64,
     /// Memory available to one rank: that of its node or control group, divided by the ranks on the node; the minimum of all.
     pub memory_per_rank_bytes: u64,
     /// Largest cache share of a rank: [`largest_share_bytes`].
     pub cache_share_bytes: u64,
+    /// The hosts; empty on other ranks than 0.
+    pub description: HostDescription,
 }
 
-/// Surveys all ranks; `bound` is the binding of this one. Collective.
+/// All hosts of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostDescription {
+    /// Hosts in the order of their first rank.
+    pub hosts: Vec<HostRecord>,
+    /// Binding of the ranks, by host.
+    pub bindings: Vec<HostBinding>,
+    /// Requested policy, and binding of the launcher.
+    pub requested: Option<(BindPolicy, Option<String>)>,
+    /// Kernel of the first host.
+    pub kernel: String,
+}
+
+/// What all ranks need to know.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct SurveySums {
+    hosts: u64,
+    ranks_of_first_host: u64,
+    memory_per_rank_bytes: u64,
+    cache_share_bytes: u64,
+    /// First ranks of the hosts with memory ballooning.
+    ballooning_ranks: Vec<u64>,
+}
+
+impl HostDescription {
+    /// Host and CPUs of each rank.
+    #[must_use]
+    pub fn placement(&self) -> Vec<Placement> {
+        let of_host = |(host, binding): (u64, &HostBinding)| {
+            let place =
+                |rank: &RankBinding| (rank.rank, Placement { host, cpus: rank.cpus.clone(), cores: rank.cores });
+            binding.ranks.iter().map(place).collect::<Vec<_>>()
+        };
+        let mut all: Vec<(u64, Placement)> = (0..).zip(&self.bindings).flat_map(of_host).collect();
+        all.sort_by_key(|(rank, _)| *rank);
+        all.into_iter().map(|(_, placement)| placement).collect()
+    }
+}
+
+/// Surveys all ranks; `node`: those of this node; `bound`: the binding of this one. Collective.
 ///
 /// # Errors
 /// Outer: MPI errors. Inner: an unavailable fact, equal on all ranks.
-pub fn survey(world: &Comm, bound: &BindingOutcome) -> Result<Result<Survey, String>, MpiError> {
+pub fn survey(world: &Comm, node: &Comm, bound: &BindingOutcome) -> Result<Result<Survey, String>, MpiError> {
     let mine = fault_injection::injected_failure("survey", world.rank())
         .and_then(|()| survey_rank(bound).map_err(|e| e.to_string()));
-    let packed = match &mine {
-        Ok(w) => serde_json::to_vec(&Ok::<_, String>(w)).unwrap_or_default(),
-        Err(e) => serde_json::to_vec(&Err::<RankSurvey, _>(e)).unwrap_or_default(),
+    let mine = match agree::all_or_first_error(world, mine)? {
+        Ok(mine) => mine,
+        Err((rank, message)) => return Ok(Err(format!("rank {rank} {message}"))),
     };
-    let gathered = world.gather_bytes(&packed)?;
-    let combined = if world.is_root() { combine_ranks(&gathered, bound) } else { Err(String::new()) };
-    let bytes = world.bcast_bytes(serde_json::to_vec(&combined).unwrap_or_default(), 0)?;
-    let survey: Result<Survey, String> =
-        serde_json::from_slice(&bytes).unwrap_or_else(|e| Err(format!("the survey of the hosts is unreadable: {e}")));
-    match survey {
-        Ok(survey) if survey.hosts.iter().any(|host| host.memory_ballooning.is_some()) => {
-            Ok(Ok(measure_first_touch(world, survey)?))
-        }
-        other => Ok(other),
+    let nodes = agree::collect(world, survey_node(node, (world.rank(), mine))?)?;
+    let (sums, description) = describe(merge_hosts(nodes), bound);
+    let bytes = world.bcast_bytes(serde_json::to_vec(&sums).unwrap_or_default(), 0)?;
+    let sums: SurveySums = match serde_json::from_slice(&bytes) {
+        Ok(sums) => sums,
+        Err(e) => return Ok(Err(format!("the survey of the hosts is unreadable: {e}"))),
+    };
+    let mut survey = Survey {
+        hosts: sums.hosts,
+        ranks_of_first_host: sums.ranks_of_first_host,
+        memory_per_rank_bytes: sums.memory_per_rank_bytes,
+        cache_share_bytes: sums.cache_share_bytes,
+        description: if world.is_root() { description } else { HostDescription::default() },
+    };
+    if !sums.ballooning_ranks.is_empty() {
+        measure_first_touch(world, &mut survey, &sums.ballooning_ranks)?;
     }
+    Ok(Ok(survey))
 }
 
-/// On hosts with memory ballooning the first rank measures the cost of new memory, while the others wait. Collective.
-fn measure_first_touch(world: &Comm, mut survey: Survey) -> Result<Survey, MpiError> {
-    let firsts: Vec<usize> = (0..survey.hosts.len() as u64)
-        .filter_map(|host| survey.placement.iter().position(|p| p.host == host))
-        .collect();
-    let own = firsts.iter().zip(&survey.hosts).find(|(first, _)| **first as u64 == world.rank());
-    let looks = own.is_some_and(|(_, host)| host.memory_ballooning.is_some());
+/// On hosts with memory ballooning the first rank, of `firsts`, measures the cost of new memory, while the others wait. Collective.
+fn measure_first_touch(world: &Comm, survey: &mut Survey, firsts: &[u64]) -> Result<(), MpiError> {
+    let looks = firsts.contains(&world.rank());
     let seen = looks.then(|| ballooning::first_touch_ns(survey.memory_per_rank_bytes));
-    let gathered = world.gather_bytes(&serde_json::to_vec(&seen).unwrap_or_default())?;
-    if world.is_root() {
-        for (first, host) in firsts.into_iter().zip(&mut survey.hosts) {
-            let seen: Option<(u64, [f64; 2])> =
-                gathered.get(first).and_then(|bytes| serde_json::from_slice(bytes).ok().flatten());
-            if let (Some(record), Some((bytes, [first, again]))) = (&mut host.memory_ballooning, seen) {
-                (record.touched_bytes, record.first_touch_ns, record.touch_again_ns) = (bytes, first, again);
-            }
+    let mine = seen.map(|(bytes, [first, again])| (world.rank(), bytes, first, again));
+    for (rank, bytes, first, again) in agree::collect(world, mine.into_iter().collect())? {
+        let HostDescription { hosts, bindings, .. } = &mut survey.description;
+        let is_of_rank = |host: &HostBinding| host.ranks.first().is_some_and(|one| one.rank == rank);
+        let own = bindings.iter().position(is_of_rank).and_then(|host| hosts.get_mut(host));
+        if let Some(record) = own.and_then(|host| host.memory_ballooning.as_mut()) {
+            (record.touched_bytes, record.first_touch_ns, record.touch_again_ns) = (bytes, first, again);
         }
     }
-    let bytes = world.bcast_bytes(serde_json::to_vec(&survey.hosts).unwrap_or_default(), 0)?;
-    survey.hosts = serde_json::from_slice(&bytes).unwrap_or(survey.hosts);
-    Ok(survey)
+    Ok(())
 }
 
 fn survey_rank(bound: &BindingOutcome) -> Result<RankSurvey, SystemError> {
@@ -136,66 +177,140 @@ fn survey_rank(bound: &BindingOutcome) -> Result<RankSurvey, SystemError> {
     })
 }
 
-fn combine_ranks(gathered: &[Vec<u8>], bound: &BindingOutcome) -> Result<Survey, String> {
-    let mut witnesses = Vec::new();
-    for (rank, bytes) in gathered.iter().enumerate() {
-        let witness: Result<RankSurvey, String> =
-            serde_json::from_slice(bytes).map_err(|e| format!("rank {rank} sent an unreadable survey: {e}"))?;
-        witnesses.push(witness.map_err(|e| format!("rank {rank} {e}"))?);
+/// What the ranks of a node, or of several nodes with one name, found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct HostSurvey {
+    record: HostRecord,
+    binding: HostBinding,
+    kernel: String,
+    cache_share_bytes: u64,
+    quota: Option<f64>,
+    /// CPUs of all ranks at program start and during the measurements, and physical cores of the latter.
+    initial_cpus: BTreeSet<u32>,
+    cpus: BTreeSet<u32>,
+    cores: Option<BTreeSet<String>>,
+}
+
+/// The hosts of this node on its first rank, nothing on its others. Containers of a node may have names of their own. Collective.
+fn survey_node(node: &Comm, mine: (u64, RankSurvey)) -> Result<Vec<HostSurvey>, MpiError> {
+    let mut by_name: BTreeMap<String, Vec<(u64, RankSurvey)>> = BTreeMap::new();
+    for one in agree::collect(node, vec![mine])? {
+        by_name.entry(one.1.host.clone()).or_default().push(one);
     }
-    let kernel = witnesses.first().map(|w| w.kernel.clone()).unwrap_or_default();
-    let mut order = Vec::new();
-    let mut placement = Vec::with_capacity(witnesses.len());
-    let mut by_host: BTreeMap<String, Vec<(u64, RankSurvey)>> = BTreeMap::new();
-    for (rank, w) in (0..).zip(witnesses) {
-        if !by_host.contains_key(&w.host) {
-            order.push(w.host.clone());
+    Ok(by_name.values().map(|ranks| HostSurvey::of_ranks(ranks)).collect())
+}
+
+impl HostSurvey {
+    fn of_ranks(ranks: &[(u64, RankSurvey)]) -> Self {
+        let together = |cpus: fn(&RankSurvey) -> &Vec<u32>| ranks.iter().flat_map(|(_, w)| cpus(w)).copied().collect();
+        let cores = ranks.iter().map(|(_, w)| w.cores.clone()).reduce(united_cores).flatten();
+        Self {
+            record: host_record(ranks),
+            binding: host_binding(ranks),
+            kernel: ranks[0].1.kernel.clone(),
+            cache_share_bytes: largest_share_bytes(&ranks.iter().map(|(_, w)| &w.caches).collect::<Vec<_>>()),
+            quota: ranks[0].1.quota,
+            initial_cpus: together(|w| &w.found),
+            cpus: together(|w| &w.cpus),
+            cores,
         }
-        let host = order.iter().position(|name| *name == w.host).unwrap_or(0) as u64;
-        placement.push(Placement { host, cpus: format_cpu_list(&w.cpus), cores: core_count(w.cores.as_ref()) });
-        by_host.entry(w.host.clone()).or_default().push((rank, w));
+        .summarized()
     }
-    let of_hosts = || order.iter().filter_map(|name| by_host.get(name));
-    let hosts: Vec<HostRecord> = of_hosts().map(|w| host_record(w)).collect();
-    let binding = Binding {
-        requested: bound.requested,
-        launcher: bound.launcher.clone(),
-        hosts: of_hosts().map(|w| host_binding(w)).collect(),
-    };
-    let share =
-        |ranks: &[(u64, RankSurvey)]| largest_share_bytes(&ranks.iter().map(|(_, w)| &w.caches).collect::<Vec<_>>());
-    let per_rank = |h: &HostRecord| h.cgroup_memory_limit_bytes.unwrap_or(h.memory_bytes) / h.ranks;
-    Ok(Survey {
-        kernel,
-        placement,
-        binding,
+
+    fn first_rank(&self) -> u64 {
+        self.binding.ranks.first().map_or(0, |rank| rank.rank)
+    }
+
+    /// Adds a node of the same name with higher ranks.
+    fn merged_with(mut self, other: Self) -> Self {
+        self.record.ranks += other.record.ranks;
+        let limits = [self.record.cgroup_memory_limit_bytes, other.record.cgroup_memory_limit_bytes];
+        self.record.cgroup_memory_limit_bytes = limits.into_iter().flatten().min();
+        // Two hosts of one name may have decided differently: the state of the unbound one is recorded.
+        if self.binding.state == BindState::Program {
+            self.binding.state = other.binding.state;
+        }
+        self.binding.neighbour = self.binding.neighbour.or(other.binding.neighbour);
+        self.binding.ranks.extend(other.binding.ranks);
+        self.cache_share_bytes = self.cache_share_bytes.max(other.cache_share_bytes);
+        self.initial_cpus.extend(other.initial_cpus);
+        self.cpus.extend(other.cpus);
+        self.cores = united_cores(self.cores, other.cores);
+        self.summarized()
+    }
+
+    /// Updates what follows from the sets of CPUs and cores.
+    fn summarized(mut self) -> Self {
+        let list = |cpus: &BTreeSet<u32>| cpus.iter().copied().collect::<Vec<_>>();
+        let initial_cpus = list(&self.initial_cpus);
+        self.binding.initial_cpus = format_cpu_list(&initial_cpus);
+        self.binding.cpus = format_cpu_list(&list(&self.cpus));
+        self.binding.cores = core_count(self.cores.as_ref());
+        // Cores that the host offers, regardless of the binding.
+        self.record.cores = host::combined_cores([initial_cpus.as_slice()], self.quota);
+        self
+    }
+}
+
+fn united_cores(all: Option<BTreeSet<String>>, own: Option<BTreeSet<String>>) -> Option<BTreeSet<String>> {
+    let (mut all, own) = (all?, own?);
+    all.extend(own);
+    Some(all)
+}
+
+/// The hosts in the order of their first rank, each name once.
+fn merge_hosts(mut nodes: Vec<HostSurvey>) -> Vec<HostSurvey> {
+    nodes.sort_by_key(HostSurvey::first_rank);
+    let mut by_name: BTreeMap<String, HostSurvey> = BTreeMap::new();
+    for node in nodes {
+        let name = node.record.name.clone();
+        let merged = match by_name.remove(&name) {
+            Some(before) => before.merged_with(node),
+            None => node,
+        };
+        by_name.insert(name, merged);
+    }
+    let mut hosts: Vec<HostSurvey> = by_name.into_values().collect();
+    hosts.iter_mut().for_each(|host| host.binding.ranks.sort_by_key(|rank| rank.rank));
+    hosts.sort_by_key(HostSurvey::first_rank);
+    hosts
+}
+
+fn describe(hosts: Vec<HostSurvey>, bound: &BindingOutcome) -> (SurveySums, HostDescription) {
+    let per_rank =
+        |h: &HostSurvey| h.record.cgroup_memory_limit_bytes.unwrap_or(h.record.memory_bytes) / h.record.ranks.max(1);
+    let balloons = hosts.iter().filter(|host| host.record.memory_ballooning.is_some());
+    let sums = SurveySums {
+        hosts: hosts.len() as u64,
+        ranks_of_first_host: hosts.first().map_or(1, |host| host.record.ranks),
         memory_per_rank_bytes: hosts.iter().map(per_rank).min().unwrap_or(0),
-        cache_share_bytes: by_host.values().map(|ranks| share(ranks)).max().unwrap_or(0),
-        hosts,
-    })
+        cache_share_bytes: hosts.iter().map(|host| host.cache_share_bytes).max().unwrap_or(0),
+        ballooning_ranks: balloons.map(HostSurvey::first_rank).collect(),
+    };
+    let mut description = HostDescription {
+        requested: Some((bound.requested, bound.launcher.clone())),
+        kernel: hosts.first().map_or_else(String::new, |host| host.kernel.clone()),
+        ..HostDescription::default()
+    };
+    for host in hosts {
+        description.hosts.push(host.record);
+        description.bindings.push(host.binding);
+    }
+    (sums, description)
 }
 
 fn core_count(cores: Option<&BTreeSet<String>>) -> Option<u64> {
     cores.map(|cores| cores.len() as u64)
 }
 
+/// Without the sums over its ranks, which [`HostSurvey::summarized`] adds.
 fn host_binding(ranks: &[(u64, RankSurvey)]) -> HostBinding {
-    let together = |cpus: fn(&RankSurvey) -> &Vec<u32>| {
-        let all: BTreeSet<u32> = ranks.iter().flat_map(|(_, w)| cpus(w)).copied().collect();
-        format_cpu_list(&all.into_iter().collect::<Vec<_>>())
-    };
-    let cores = ranks.iter().map(|(_, w)| w.cores.clone()).reduce(|all, own| {
-        let (mut all, own) = (all?, own?);
-        all.extend(own);
-        Some(all)
-    });
-    // Two hosts of one name may have decided differently: the state of the unbound one is recorded.
     let worst = ranks.iter().find(|(_, w)| w.state != BindState::Program).unwrap_or(&ranks[0]);
     HostBinding {
         state: worst.1.state.clone(),
-        initial_cpus: together(|w| &w.found),
-        cpus: together(|w| &w.cpus),
-        cores: core_count(cores.flatten().as_ref()),
+        initial_cpus: String::new(),
+        cpus: String::new(),
+        cores: None,
         neighbour: ranks.iter().find_map(|(_, w)| w.neighbour.clone()),
         ranks: ranks
             .iter()
@@ -214,8 +329,7 @@ fn host_record(ranks: &[(u64, RankSurvey)]) -> HostRecord {
     HostRecord {
         name: first.host.clone(),
         ranks: ranks.len() as u64,
-        // Cores that the host offers, regardless of the binding.
-        cores: host::combined_cores(ranks.iter().map(|(_, w)| w.found.as_slice()), first.quota),
+        cores: 0,
         cpu: first.cpu.clone(),
         memory_bytes: first.memory_bytes,
         cgroup_memory_limit_bytes: ranks.iter().filter_map(|(_, w)| w.limit_bytes).min(),
@@ -246,6 +360,12 @@ pub fn io_layer(library: &str, environment: &[(String, String)]) -> String {
 /// # Errors
 /// MPI errors.
 pub fn machine(universe: &Universe, survey: &Survey) -> Result<MachineRecord, MpiError> {
+    let hosts = &survey.description;
+    let binding = hosts.requested.clone().map(|(requested, launcher)| Binding {
+        requested,
+        launcher,
+        hosts: hosts.bindings.clone(),
+    });
     Ok(MachineRecord {
         program_version: env!("CARGO_PKG_VERSION").into(),
         git_revision: env!("BEFF_GIT_REVISION").into(),
@@ -255,12 +375,16 @@ pub fn machine(universe: &Universe, survey: &Survey) -> Result<MachineRecord, Mp
         mpi_thread_level: Some(universe.thread_level()?.into()),
         started_utc: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         command_line: std::env::args_os().map(|word| shell_word(&word)).collect(),
-        kernel: survey.kernel.clone(),
+        kernel: hosts.kernel.clone(),
         kernel_version: host::kernel_version(),
-        hosts: survey.hosts.clone(),
-        ranks: survey.hosts.iter().map(|h| h.ranks).sum(),
-        binding: Some(survey.binding.clone()),
+        hosts: hosts.hosts.clone(),
+        ranks: hosts.hosts.iter().map(|h| h.ranks).sum(),
+        binding,
         memory_per_rank_bytes: survey.memory_per_rank_bytes,
         environment: environment::relevant_environment(),
     })
 }
+
+#[cfg(test)]
+#[path = "survey_tests.rs"]
+mod tests;

@@ -10,7 +10,7 @@ use super::outcome::{FileResults, OverlapReference, RowOutcome};
 use super::team::Team;
 use super::verify_result::VerifyResult;
 use super::{RowContext, MAX_ITERATION_TIMES};
-use crate::frame::run::agree::first_message;
+use crate::frame::run::agree::{collect, first_message};
 use crate::frame::run::clock::Instant;
 use crate::frame::run::effective_access::combine_ranks;
 use crate::imb_io::records::{GroupTimes, ImbCorruption, IterationTimes, OverlapTimes, RowRecord};
@@ -119,9 +119,7 @@ fn group_times(team: &Team, own_seconds: f64) -> Result<Vec<GroupTimes>, MpiErro
     if team.groups.groups == 1 {
         return Ok(vec![here]);
     }
-    let packed = if team.group.is_root() { serde_json::to_vec(&here).unwrap_or_default() } else { Vec::new() };
-    let all = team.active.gather_bytes(&packed)?;
-    Ok(all.iter().filter_map(|bytes| serde_json::from_slice(bytes).ok()).collect())
+    collect(&team.active, if team.group.is_root() { vec![here] } else { Vec::new() })
 }
 
 /// The finding of the lowest rank that has one, on all ranks. Collective.

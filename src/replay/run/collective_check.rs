@@ -57,7 +57,7 @@ impl CollectiveCheck<'_> {
                 Ok(steps) => steps,
                 Err(error) => return Ok(Err(error)),
             };
-            let all = agree::gather(comm, &steps)?;
+            let all = agree::collect(comm, vec![steps])?;
             let judged = if comm.is_root() { self.deadlocks(&all, refusal) } else { Ok(Vec::new()) };
             let given_up = match agree::all_or_first_error(comm, judged)? {
                 Ok(given_up) => {
@@ -128,11 +128,13 @@ fn exceeds(begins: &[u64], ends: &[u64]) -> bool {
 /// wait otherwise. If every collective call began on all ranks before it ended on any, all waits go forward in recorded time. Collective.
 fn may_deadlock(comm: &Comm, scan: &RankScan, place: usize) -> Result<bool, MpiError> {
     let steps = &scan.steps[place];
-    let facts = comm.allgather_u64(&[steps.digest, u64::from(steps.has_other_waits)])?;
-    if facts.chunks_exact(2).any(|rank| rank[0] != facts[0]) {
+    // The digests are equal if their maximum and minimum are.
+    let mut most = [steps.digest, !steps.digest, u64::from(steps.has_other_waits)];
+    comm.max_u64(&mut most)?;
+    if most[0] != !most[1] {
         return Ok(true);
     }
-    if facts.chunks_exact(2).all(|rank| rank[1] == 0) {
+    if most[2] == 0 {
         return Ok(false);
     }
     let [mut begins, mut ends] = limits_of(scan, place);

@@ -104,7 +104,7 @@ impl ScanInput<'_> {
                 Ok(scan) => scan,
                 Err(error) => return Ok(Err(error)),
             };
-            let all = agree::gather(comm, &scan.totals.meetings)?;
+            let all = agree::collect(comm, vec![scan.totals.meetings.clone()])?;
             let found = if comm.is_root() { collective_limits(&all, &self.head.comms) } else { Vec::new() };
             let bytes = comm.bcast_bytes(serde_json::to_vec(&found).unwrap_or_default(), 0)?;
             let more = new_limits(&known, serde_json::from_slice(&bytes).unwrap_or_default());

@@ -340,10 +340,11 @@ impl RepetitionJob<'_> {
             u64::from(around.io.is_none()),
         ];
         comm.sum_u64(&mut sums)?;
-        let compared = ResultComparison::merge(agree::gather(comm, &player.comparison)?);
+        let merge = |lower, higher| ResultComparison::merge([lower, higher]);
+        let compared = agree::reduce(comm, player.comparison.clone(), merge)?.unwrap_or_default();
         let mine: Vec<(LedgerKey, TallyPair)> =
             player.ledger.sums.iter().map(|(account, both)| (*account, *both)).collect();
-        let (classes, processes) = self.sum_records(agree::gather(comm, &mine)?);
+        let (classes, processes) = self.sum_records(agree::collect(comm, vec![mine])?);
         let record = ProfileRepetition {
             ended: status(stop, failure.as_ref()),
             calls: compared.calls,
@@ -452,7 +453,7 @@ impl RepetitionJob<'_> {
         let together = match agree::any_rank(self.comm, measured.interrupted)? {
             false => true,
             true => {
-                let all = agree::gather(self.comm, &met.finish())?;
+                let all = agree::collect(self.comm, vec![met.finish()])?;
                 let differ = self.comm.is_root() && !collective_limits(&all, &self.context.head.comms).is_empty();
                 !agree::any_rank(self.comm, differ)?
             }

@@ -105,8 +105,8 @@ impl ResultComparison {
         self.differences.iter().find(|difference| difference.kind == FAILURE)
     }
 
-    /// Merges the comparisons of all ranks, in rank order.
-    pub fn merge(all: Vec<Self>) -> Self {
+    /// Merges the comparisons of ranks, in rank order.
+    pub fn merge(all: impl IntoIterator<Item = Self>) -> Self {
         let mut sum = Self::default();
         let mut kinds: BTreeMap<String, ResultDifference> = BTreeMap::new();
         for one in all {

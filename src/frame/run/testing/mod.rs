@@ -11,7 +11,7 @@ mod world;
 
 pub use file::{driver, row};
 pub use script::{allocations, clear_log, io, log, log_of, now, scripted_call, with_script, Script, ScriptedOutcome};
-pub use world::run_ranks;
+pub use world::{run_ranks, traffic};
 
 /// True if two scripted times are equal up to rounding.
 #[must_use]

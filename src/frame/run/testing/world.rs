@@ -1,5 +1,6 @@
 //! Ranks that are threads: collective calls and messages in memory, with the time that ranks wait for each other.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -114,6 +115,36 @@ impl SimulatedWorld {
     }
 }
 
+/// Collective calls of a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Their number.
+    pub collective_calls: u64,
+    /// Bytes that the rank contributed.
+    pub contributed_bytes: u64,
+}
+
+impl Traffic {
+    /// What was added since then.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            collective_calls: self.collective_calls - before.collective_calls,
+            contributed_bytes: self.contributed_bytes - before.contributed_bytes,
+        }
+    }
+}
+
+thread_local! {
+    static TRAFFIC: Cell<Traffic> = const { Cell::new(Traffic { collective_calls: 0, contributed_bytes: 0 }) };
+}
+
+/// Collective calls of this rank up to now, on all communicators.
+#[must_use]
+pub fn traffic() -> Traffic {
+    TRAFFIC.get()
+}
+
 /// One rank of one communicator.
 #[derive(Debug)]
 struct ThreadRank {
@@ -123,12 +154,17 @@ struct ThreadRank {
     group: CommunicatorPath,
     rank: u64,
     size: u64,
-    collective_count: std::cell::Cell<u64>,
+    collective_count: Cell<u64>,
 }
 
 impl ThreadRank {
     fn enter_collective(&self, call: &'static str, mine: &[u8]) -> u64 {
         let number = self.collective_count.replace(self.collective_count.get() + 1);
+        let Traffic { collective_calls, contributed_bytes } = TRAFFIC.get();
+        TRAFFIC.set(Traffic {
+            collective_calls: collective_calls + 1,
+            contributed_bytes: contributed_bytes + mine.len() as u64,
+        });
         let now = script::now().unwrap_or_default();
         let mut state = self.world.lock();
         let meeting = state.collective_calls.entry((self.group.clone(), number)).or_default();
