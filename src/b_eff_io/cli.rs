@@ -16,6 +16,7 @@ use crate::frame::options::{
     self, common_help, words, BindArgs, DirectAlignArgs, ProgressArgs, RequireArgs, StorageArgs, TimeLimitArgs,
     UndecidedArgs, DEFAULT_SEED, HEADING_ACCESS, HEADING_CHECKS, HEADING_FILES, HEADING_MEASUREMENT, HEADING_OUTPUT,
 };
+use crate::frame::rank_directories::DEFAULT_FILES_PER_DIRECTORY;
 use crate::frame::variants::{self, VariantOption};
 
 /// Keys of `--variant`.
@@ -118,6 +119,11 @@ pub struct MeasureArgs {
     /// Storage space for all files of the run: a size such as 200G, or a percentage of the free space [default: 80%]
     #[arg(long, value_name = "LIMIT", value_parser = space_limit, help_heading = HEADING_FILES)]
     pub space: Option<SpaceLimit>,
+    /// Maximum number of files of ranks in a directory (type 2: one file per rank). With more ranks they are in subdirectories, those of
+    /// consecutive ranks together
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_FILES_PER_DIRECTORY, value_parser = clap::value_parser!(u64).range(1..),
+        help_heading = HEADING_FILES)]
+    pub files_per_directory: u64,
     /// Storage sheet.
     #[command(flatten)]
     pub sheet: StorageArgs,

@@ -12,6 +12,7 @@ use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::requirements::Requirement;
 use crate::frame::backends;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Stripe, TimeLimit};
+use crate::frame::rank_directories::DEFAULT_FILES_PER_DIRECTORY;
 use crate::frame::records::StorageKey;
 
 /// Published definition of b_eff_io that determines the schedule, the default partitions and the validity. The values of all three are
@@ -354,6 +355,10 @@ impl Variant {
     }
 }
 
+fn default_files_per_directory() -> u64 {
+    DEFAULT_FILES_PER_DIRECTORY
+}
+
 /// All settings that determine what is measured and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Config {
@@ -380,6 +385,9 @@ pub struct Config {
     pub run_dir: Option<String>,
     /// The measured files are kept.
     pub keep_files: bool,
+    /// Maximum number of files of ranks in a directory; with more ranks they are in subdirectories.
+    #[serde(default = "default_files_per_directory")]
+    pub files_per_directory: u64,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
     #[schemars(with = "Option<String>")]

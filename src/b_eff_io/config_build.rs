@@ -108,8 +108,7 @@ fn build(
     check_until(measure, way, run)?;
     check_schedule(measure)?;
     check_sizes(measure, set)?;
-    run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
-    run.out.as_deref().map_or(Ok(()), check_out)?;
+    check_names(run)?;
     let (inject, inject_at) = run.faults.requested();
     let (default_partitions, default_rewrite) = release_defaults(measure.release);
     Ok(Config {
@@ -122,6 +121,7 @@ fn build(
         path: measure.path.clone(),
         run_dir: run.run_dir.clone(),
         keep_files: run.keep_files,
+        files_per_directory: measure.files_per_directory,
         out: run.out.clone(),
         partitions: measure.partitions.clone().unwrap_or(default_partitions),
         types,
@@ -464,6 +464,11 @@ fn check_buffers(way: &TransferArgs, run: &RunArgs) -> Result<(), UsageError> {
         "--buffers reused: all calls of a pattern write the same bytes, so misplaced data cannot be detected",
         "Use --buffers cold, or another --inject.",
     ))
+}
+
+fn check_names(run: &RunArgs) -> Result<(), UsageError> {
+    run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
+    run.out.as_deref().map_or(Ok(()), check_out)
 }
 
 fn check_time(seconds: f64) -> Result<(), UsageError> {

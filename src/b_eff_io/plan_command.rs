@@ -187,6 +187,7 @@ fn preview_input(config: &Config, ranks: u64, host: &PlannedHost) -> PreviewInpu
         segment_multiple_bytes: config.segment_multiple_bytes,
         ranks_of_host: host.ranks,
         cache_share_bytes: host.cache_share_bytes,
+        files_per_directory: config.files_per_directory,
         domain_bytes: plan_memory::domain_bytes(config, ranks),
         shares_memory: plan_memory::shares_memory(config, ranks),
         maps_files: plan_memory::maps_files(config),

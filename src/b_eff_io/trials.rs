@@ -20,6 +20,7 @@ use crate::frame::checks::join;
 use crate::frame::command::start::{self, CommandError};
 use crate::frame::command::{backend_capabilities, directory};
 use crate::frame::error::UsageError;
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::{RunOutcome, StorageRecord, Warning};
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::trials::{TrialOutcome, TrialRequest, TrialRunner};
@@ -50,14 +51,11 @@ pub(crate) fn open_trials<'a>(
     })?;
 
     let names = [config.backend.clone(), format!("{}{VARIANT_MARK}{VARIANT}", config.backend)];
-    let (mut run_dir, _) = directory::create_run_directory(
-        world,
-        &config.path,
-        config.run_dir.as_deref(),
-        &names,
-        (storage.fs_type.as_str(), None),
-        None,
-    )?;
+    let directories = RankDirectories::new(world.size(), default.config.files_per_directory);
+    let run_name = config.run_dir.as_deref();
+    let stripe = (storage.fs_type.as_str(), None);
+    let (mut run_dir, _) =
+        directory::create_run_directory(world, &config.path, run_name, (&names, directories), stripe, None)?;
     // A setting may be direct where the default is not.
     let direct = backends::supports(&config.backend, |row| row.can_direct).then_some(config.backend.as_str());
     directory::try_direct_io(world, &mut run_dir, &mut storage, direct, None)?;

@@ -12,6 +12,7 @@ pub mod hints;
 pub mod input;
 pub mod options;
 pub mod paths;
+pub mod rank_directories;
 pub mod records;
 pub mod report;
 pub mod run;

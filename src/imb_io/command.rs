@@ -23,6 +23,7 @@ use crate::frame::command::start::{CommandError, MeasurementSetup};
 use crate::frame::command::{backend_capabilities, directory, print_diagnostic, publish_once, start, time_limit};
 use crate::frame::config::RepetitionPolicy;
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
 use crate::frame::report::{DetailLevel, DisplayContext, Views};
@@ -109,9 +110,10 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
     let progress = start::open_progress(world, &args.output.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let run_name = config.run_dir.as_deref();
+    let files = (config.backends.as_slice(), RankDirectories::NONE);
     let stripe = (storage.fs_type.as_str(), config.stripe);
     let (mut run_dir, outputs) =
-        directory::create_run_directory(world, &config.path, run_name, &config.backends, stripe, outputs)?;
+        directory::create_run_directory(world, &config.path, run_name, files, stripe, outputs)?;
     directory::try_direct_io(world, &mut run_dir, &mut storage, config.first_direct(), config.dio_align_bytes)?;
     let parameters = (config.backends.as_slice(), config.storage.as_slice());
     directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.description.hosts)?;

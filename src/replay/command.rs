@@ -23,6 +23,7 @@ use crate::frame::command::{
     backend_capabilities, directory, planned_cache_share, planned_memory_per_rank, publish_once, start, time_limit,
 };
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::{RunOutcome, StorageRecord, TimeLimitRecord};
 use crate::frame::report::text::count;
 use crate::frame::report::{DetailLevel, Views};
@@ -103,9 +104,10 @@ fn run_measurement(
     let progress = start::open_progress(world, &args.output.progress, || run_title(world, config))?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let run_name = config.run_dir.as_deref();
+    let files = (config.backends.as_slice(), RankDirectories::NONE);
     let stripe = (ready.storage.fs_type.as_str(), config.stripe);
     let (mut run_dir, outputs) =
-        directory::create_run_directory(world, &config.path, run_name, &config.backends, stripe, outputs)?;
+        directory::create_run_directory(world, &config.path, run_name, files, stripe, outputs)?;
     examine_storage(world, config, &mut run_dir, &mut ready.storage, &survey)?;
     let announcement =
         announcement(config, (&ready.facts, time_limit.as_ref()), ready.calls.change.as_ref(), &omissions);

@@ -21,6 +21,7 @@ use crate::frame::command::{backend_capabilities, directory};
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::{ErrorRecord, RunOutcome, Warning};
 use crate::frame::run::availability::find_unavailable;
 use crate::frame::run::granted_hints::granted_hints;
@@ -59,8 +60,9 @@ pub fn open_trials<'a>(
     })?;
     let interrupt = interrupt.clone().share_limit(world)?;
     let backends = base.backends.as_slice();
+    let files = (backends, RankDirectories::NONE);
     let (mut run_dir, _) =
-        directory::create_run_directory(world, &base.path, base.run_dir.as_deref(), backends, ("", None), None)?;
+        directory::create_run_directory(world, &base.path, base.run_dir.as_deref(), files, ("", None), None)?;
     // A setting may request direct I/O, whatever the default is.
     let may_be_direct = DirectPolicy::Auto.first_direct(backends);
     let examined =

@@ -51,7 +51,7 @@ fn identical_files(ranks: u64, space: &str, more: &[&str]) {
     let args = ["-T", "2400s", "--memory-per-process", "64M", "--space", space, "--keep-files", "--run-dir", "kept"];
     Launch::new(ranks)
         .args(args)
-        .args(["--backend", "mpiio,posix,uring,mmap", "--repeat", "off"])
+        .args(["--backend", "mpiio,posix,uring,mmap", "--repeat", "off", "--files-per-directory", "2"])
         .args(more)
         .into(&scratch)
         .run()
@@ -70,8 +70,17 @@ fn identical_files(ranks: u64, space: &str, more: &[&str]) {
         assert_eq!(first, calls_of("mmap", access), "{access}: other counts");
     }
     let kept = scratch.join("disk/kept");
-    let is_data = |name: &String| Path::new(name).extension().is_some_and(|e| e == "dat");
-    let names: Vec<String> = list(&kept.join("posix")).into_iter().filter(is_data).collect();
+    // Those of type 2, at most two in a directory.
+    let in_directories = |name: &String| name.starts_with("from-rank");
+    let (directories, mut names): (Vec<String>, Vec<String>) =
+        list(&kept.join("posix")).into_iter().partition(in_directories);
+    assert_eq!(directories.len() as u64, if ranks > 2 { ranks.div_ceil(2) } else { 0 }, "{directories:?}");
+    for directory in directories {
+        let inside = list(&kept.join("posix").join(&directory));
+        assert!(inside.len() <= 2, "{directory}: {inside:?}");
+        names.extend(inside.into_iter().map(|name| format!("{directory}/{name}")));
+    }
+    names.retain(|name| Path::new(name).extension().is_some_and(|e| e == "dat"));
     assert_eq!(names.len() as u64, 4 + ranks, "{names:?}");
     for name in names {
         let one = fs::read(kept.join("posix").join(&name)).unwrap();

@@ -32,6 +32,7 @@ fn planned(config: &Config, line: &str, limit_seconds: Option<f64>) -> PlannedRe
         segment_multiple_bytes: 1 << 20,
         ranks_of_host: 4,
         cache_share_bytes: 32 << 20,
+        files_per_directory: 10_000,
         domain_bytes: 24 << 20,
         shares_memory: true,
         maps_files: false,

@@ -180,6 +180,7 @@ mod tests {
             contestants: Vec::new(),
             variants: Vec::new(),
             segment_multiple_bytes: 1 << 20,
+            files_per_directory: 10_000,
             ranks_of_host: 4,
             cache_share_bytes: 32 << 20,
             domain_bytes: 24 << 20,

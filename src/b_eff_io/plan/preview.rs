@@ -62,6 +62,8 @@ pub struct PreviewInput {
     pub ranks_of_host: u64,
     /// A rank's share of the caches of a host, if that many ranks are spread evenly over the caches of this one.
     pub cache_share_bytes: u64,
+    /// Maximum number of files of ranks in a directory.
+    pub files_per_directory: u64,
     /// Maximum size of a rank's two-phase domains.
     pub domain_bytes: u64,
     /// Ranks of a host map each other's transfer buffer.

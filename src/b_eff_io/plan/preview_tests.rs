@@ -24,6 +24,7 @@ fn input(ranks: u64) -> PreviewInput {
         contestants: Vec::new(),
         variants: Vec::new(),
         segment_multiple_bytes: MIB,
+        files_per_directory: 10_000,
         ranks_of_host: 16,
         cache_share_bytes: 32 * MIB,
         domain_bytes: 24 * MIB,

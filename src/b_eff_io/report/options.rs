@@ -9,6 +9,7 @@ use crate::b_eff_io::config::{
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends::any_supports;
 use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::rank_directories::DEFAULT_FILES_PER_DIRECTORY;
 use crate::frame::report::facts::{definition, set_up, ConfigFieldRole};
 use crate::frame::report::machine;
 use crate::frame::report::text::{count, join_settings, list};
@@ -16,7 +17,7 @@ use crate::frame::report::variants::{contestant_text, hint_options};
 use crate::frame::units::format_size;
 
 /// Every field of the configuration.
-pub(super) const FIELDS: [(&str, ConfigFieldRole); 47] = [
+pub(super) const FIELDS: [(&str, ConfigFieldRole); 48] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -47,6 +48,7 @@ pub(super) const FIELDS: [(&str, ConfigFieldRole); 47] = [
     ("verify", set_up("verify")),
     // What it omits is in the result.
     ("on_corruption", ConfigFieldRole::Ignored),
+    ("files_per_directory", set_up("files/directory")),
     ("latency", set_up("latency recorded")),
     ("space_limit", set_up("space")),
     // Only first measurements are compared, which repetitions do not affect.
@@ -127,6 +129,8 @@ pub(super) fn non_default(config: &Config) -> Option<String> {
         option(config.unique_open, "--set unique-open=on"),
         (!config.hints.is_empty()).then(|| count(config.hints.len() as u64, "hint rule")),
         option(config.verify == Verify::Full, "--verify full"),
+        (config.files_per_directory != DEFAULT_FILES_PER_DIRECTORY)
+            .then(|| format!("--files-per-directory {}", config.files_per_directory)),
     ])
 }
 

@@ -1,12 +1,14 @@
 //! The plan of a run as text: partitions, schedule, sizes of calls and files, memory.
 
 use crate::b_eff_io::config::{call_orders, Partitions};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::cache_yardstick::CacheForecast;
 use crate::b_eff_io::plan::outlook::{EndedBy, Outlook};
 use crate::b_eff_io::plan::preview::{FilePreview, PartitionPreview, PatternPreview, Preview, PreviewInput};
 use crate::b_eff_io::plan::space_forecast::SpaceForecast;
 use crate::b_eff_io::plan::strict_cost::StrictCost;
 use crate::b_eff_io::plan::Role;
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::AccessMethod;
 use crate::frame::units::{format_seconds, format_size};
 
@@ -106,6 +108,12 @@ fn head(page: &mut TextPage, preview: &Preview, space_basis: &str, short: Option
         "space",
         &format!("{} for all files of the run ({limit}: {space_basis})", format_size(preview.total_bytes)),
     );
+    let directories = RankDirectories::new(input.ranks, input.files_per_directory).count();
+    if directories > 0 && input.types.contains(&PatternType::Separate) {
+        let files = count(input.files_per_directory, "file");
+        let text = format!("{directories} for each backend, with up to {files} of type 2 (--files-per-directory)");
+        page.field("directories", &text);
+    }
     page.field("ends first", &ends_first(preview, short));
     memory(page, preview);
     page.field(
@@ -359,7 +367,6 @@ fn files(file: &FilePreview) -> String {
 mod tests {
     use super::*;
     use crate::b_eff_io::config::{Release, Variant};
-    use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::plan::preview::preview;
     use crate::b_eff_io::plan::space_forecast::forecast;
     use crate::frame::report::text::WIDTH;
@@ -383,6 +390,7 @@ mod tests {
             contestants: Vec::new(),
             variants: Vec::new(),
             segment_multiple_bytes: 1 << 20,
+            files_per_directory: 10_000,
             ranks_of_host: ranks,
             cache_share_bytes: 32 << 20,
             domain_bytes: 24 << 20,
@@ -547,6 +555,8 @@ mod tests {
     #[test]
     fn ten_million_ranks_fit_into_the_columns() {
         let text = shown(&PreviewInput { backends: 1, ..input(10_000_000, None) });
+        assert!(text.contains("1000 for each backend, with up to 10000 files of type 2"), "{text}");
+        assert!(!shown(&PreviewInput { backends: 1, ..input(10_000, None) }).contains("directories"));
         for line in text.lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }

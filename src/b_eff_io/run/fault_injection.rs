@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use beff_backends::{AccessPattern, TransferBuffer};
 use beff_ffi::MpiError;
@@ -333,7 +334,10 @@ pub fn inject_after(
 
 fn record_fault(run: &mut RunState<'_>, file: &TypeFile, done: io::Result<Option<InjectedFaultRecord>>) {
     match done {
-        Ok(Some(damage)) => run.observer.record(JournalLine::InjectedFault(damage)),
+        Ok(Some(damage)) => {
+            let file = run.run_dir.located(Path::new(&damage.file)).display().to_string();
+            run.observer.record(JournalLine::InjectedFault(InjectedFaultRecord { file, ..damage }));
+        }
         Ok(None) => {}
         Err(e) => {
             let message = format!("{}: {e}", file.name(0).display());

@@ -224,7 +224,7 @@ pub fn check_kernel_counts(
     }
     let full = free_bytes(run.run_dir.path()).is_ok_and(|free| free < missing_bytes.max(FULL_BYTES));
     let hidden = HiddenFailure {
-        path: run.run_dir.path().join(run.files[open.file].name(0)),
+        path: run.run_dir.path().join(run.run_dir.located(&run.files[open.file].name(0))),
         verb,
         moved_bytes,
         missing_bytes,

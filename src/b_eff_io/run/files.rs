@@ -8,6 +8,7 @@ use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::layout::{rank_pattern, RankLayout};
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::PlanError;
+use crate::frame::rank_directories::rank_file_name;
 use beff_stamp::{mix, Generation};
 
 /// What one pattern has written to a file.
@@ -166,7 +167,7 @@ impl TypeFile {
         self.pattern_type.has_private_files()
     }
 
-    /// Name below the run directory, for types with private files that of this rank's.
+    /// BACKEND/NAME of [`crate::frame::run::run_dir::RunDir::file`], for types with private files that of this rank's.
     #[must_use]
     pub fn name(&self, rank: u64) -> PathBuf {
         file_name(&self.backend, self.ranks, self.pattern_type, rank)
@@ -201,13 +202,13 @@ impl TypeFile {
     }
 }
 
-/// Name of the file of a type below the run directory, for types with private files that of `rank`.
+/// BACKEND/NAME of the file of a type, for types with private files that of `rank`.
 #[must_use]
 pub fn file_name(backend: &str, ranks: u64, pattern_type: PatternType, rank: u64) -> PathBuf {
     let stem = format!("n{ranks}-type{pattern_type}-{}", pattern_type.name());
     let directory = Path::new(backend);
     if pattern_type.has_private_files() {
-        directory.join(format!("{stem}-rank{rank:07}.dat"))
+        directory.join(rank_file_name(&stem, rank))
     } else {
         directory.join(format!("{stem}.dat"))
     }

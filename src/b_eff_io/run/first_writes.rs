@@ -18,6 +18,7 @@ use beff_ffi::{Comm, MpiError};
 use crate::b_eff_io::plan::two_phase;
 use crate::b_eff_io::records::{FirstWriteMode, FirstWritePair, FirstWriteTrial, JournalLine};
 use crate::b_eff_io::run::state::RunState;
+use crate::frame::rank_directories::rank_file_name;
 use crate::frame::run::agree::first_message;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
@@ -50,7 +51,7 @@ fn try_backend(run: &mut RunState<'_>, comm: &Comm, index: usize) -> Result<(), 
     let begin = Instant::now();
     let (name, options) = (run.backends[index].name.clone(), run.backends[index].options.clone());
     let row = run.backends[index].row;
-    let path = run.run_dir.file(&Path::new(&name).join(format!("first-write-rank{:07}.dat", comm.rank())));
+    let path = run.run_dir.file(&Path::new(&name).join(rank_file_name("first-write", comm.rank())));
     let chunk_bytes = choice::chunk_bytes(options.domain_bytes);
     let bench = TrialSetup { comm, row, path, options, chunk_bytes, begin };
     let (trials, not_tried) = match bench.run_pairs(run) {
@@ -284,7 +285,7 @@ mod tests {
     const CHUNK_BYTES: u64 = 1 << 20;
 
     fn setup<'t>(run: &RunState<'_>, comm: &'t Comm) -> TrialSetup<'t> {
-        let path = run.run_dir.file(&Path::new("uring").join(format!("first-write-rank{:07}.dat", comm.rank())));
+        let path = run.run_dir.file(&Path::new("uring").join(rank_file_name("first-write", comm.rank())));
         let options = DriverOptions { direct: Direct::Auto, ..DriverOptions::default() };
         TrialSetup { comm, row: row("uring"), path, options, chunk_bytes: CHUNK_BYTES, begin: Instant::now() }
     }

@@ -17,6 +17,7 @@ use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 use crate::b_eff_io::records::{DepthTrial, JournalLine, QueueCalibration};
 use crate::b_eff_io::run::queue_calibration::choice::{QueueSetting, SetBudget, TrialPlan};
 use crate::b_eff_io::run::state::RunState;
+use crate::frame::rank_directories::rank_file_name;
 use crate::frame::records::AccessMethod;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
@@ -61,7 +62,7 @@ pub fn calibrate_queues(run: &mut RunState<'_>, comm: &Comm) -> Result<(), MpiEr
 fn calibrate_one(run: &mut RunState<'_>, comm: &Comm, index: usize) -> Result<(), MpiError> {
     let begin = Instant::now();
     let name = run.backends[index].name.clone();
-    let path = run.run_dir.file(&Path::new(&name).join(format!("queue-calibration-rank{:07}.dat", comm.rank())));
+    let path = run.run_dir.file(&Path::new(&name).join(rank_file_name("queue-calibration", comm.rank())));
     let backend = &run.backends[index];
     let calibrator = Calibrator { comm, name, row: backend.row, path, begin, options: backend.options.clone() };
     let records = calibrator.run_all_sets(run);

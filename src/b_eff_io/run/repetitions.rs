@@ -214,7 +214,7 @@ fn clear_type_files(run: &mut RunState<'_>, place: TypeContext<'_>) -> Result<bo
         let is_aside =
             writes_less && !run.config.keep_files && path.move_aside(needed_bytes(run, place, file, backend)).is_ok();
         if let Err(e) = if is_aside { Ok(()) } else { path.remove() } {
-            error.get_or_insert(BackendError::from_io("remove", run.run_dir.path().join(file.name(0)), None, &e));
+            error.get_or_insert(BackendError::from_io("remove", &path, None, &e));
         }
     }
     for file in run.files.iter_mut().filter(|f| own(&&**f)) {

@@ -25,6 +25,7 @@ use crate::b_eff_io::run::type_run::run_type;
 use crate::b_eff_io::run::verify::{reader_of, VerificationTarget};
 use crate::frame::benchmark::options_from_words;
 use crate::frame::command::backend_capabilities;
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::{AccessMethod, ErrorRecord, RunOutcome};
 use crate::frame::run::evidence::StorageSite;
 use crate::frame::run::interference::HostCpus;
@@ -104,7 +105,8 @@ pub(super) fn in_run<T: Send>(
             writing_backends: 0,
         };
         let plan = RunPlan::new(config, &facts).unwrap();
-        let run_dir = RunDir::create(comm, scratch.path(), "run", &config.backends).unwrap().unwrap();
+        let directories = RankDirectories::new(ranks, config.files_per_directory);
+        let run_dir = RunDir::create(comm, scratch.path(), "run", (&config.backends, directories)).unwrap().unwrap();
         let interrupt = with_script(|script| script.interrupt.clone());
         let mut keeps = JournalRecorder::default();
         let mut run = RunState::new(comm, config, &plan, &run_dir, &interrupt, &[], &mut keeps).unwrap();

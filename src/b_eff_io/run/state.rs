@@ -1,6 +1,7 @@
 //! State of a run on one rank: what it works with, and what it has measured so far.
 
 use std::io;
+use std::path::Path;
 
 use beff_backends::{BackendError, Driver, DriverOptions, DriverRow, OpenFile, TransferBuffer, UnavailableDriver};
 use beff_ffi::{Comm, MpiError};
@@ -356,7 +357,8 @@ impl<'a> RunState<'a> {
         if sums[1] > 0 {
             for found in collect(comm, findings.corruptions.clone())? {
                 let (order, mix) = (beside.map(|beside| beside.order), beside.and_then(|beside| beside.mix));
-                self.observer.record(JournalLine::Corruption(CorruptionRecord { order, mix, ..found }));
+                let file = self.run_dir.located(Path::new(&found.file)).display().to_string();
+                self.observer.record(JournalLine::Corruption(CorruptionRecord { order, mix, file, ..found }));
             }
             self.note_wrong_data(backend, sums[1]);
         }

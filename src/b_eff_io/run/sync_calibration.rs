@@ -11,6 +11,7 @@ use crate::b_eff_io::run::batching::{CallsEnd, LoopLimits, SyncModel};
 use crate::b_eff_io::run::state::RunState;
 use crate::b_eff_io::run::timed_loop;
 use crate::b_eff_io::run::timed_loop::LoopTask;
+use crate::frame::rank_directories::rank_file_name;
 use crate::frame::run::agree::first_message;
 use crate::frame::run::path_check;
 
@@ -38,7 +39,7 @@ pub fn calibrate(run: &mut RunState<'_>, comm: &Comm) -> Result<(), MpiError> {
 
 fn calibrate_one(run: &mut RunState<'_>, comm: &Comm, index: usize) -> Result<(), MpiError> {
     let name = run.backends[index].name.clone();
-    let path = run.run_dir.file(&Path::new(&name).join(format!("calibration-rank{:07}.dat", comm.rank())));
+    let path = run.run_dir.file(&Path::new(&name).join(rank_file_name("calibration", comm.rank())));
     let own = Comm::comm_self();
     let during = format!("{name}, calibration before the first pattern");
 

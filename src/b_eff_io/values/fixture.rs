@@ -9,6 +9,7 @@ use crate::b_eff_io::records::{
     Manifest, PartitionRecord, PatternRecord, RunResult, StopReason, TimeBreakdown, TypeRecord, Verification,
 };
 use crate::frame::config::{BindPolicy, DirectPolicy};
+use crate::frame::rank_directories::DEFAULT_FILES_PER_DIRECTORY;
 use crate::frame::records::{fixture, AccessMethod, HarnessCost, HostRecord, MachineRecord, RunOutcome};
 use crate::frame::units::MIB;
 
@@ -126,6 +127,7 @@ pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Co
         path: "scratch".into(),
         run_dir: None,
         keep_files: false,
+        files_per_directory: DEFAULT_FILES_PER_DIRECTORY,
         out: None,
         partitions: Partitions::List(sizes.to_vec()),
         types: PatternType::ALL.to_vec(),

@@ -9,6 +9,7 @@ use super::crash_report;
 use super::start::{self, CommandError};
 use crate::frame::config::Stripe;
 use crate::frame::error::UsageError;
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::{kinds, DirectAlignBasis, HostRecord, RunOutcome, StorageKey, StorageRecord, Warning};
 use crate::frame::report::Outputs;
 use crate::frame::run::agree;
@@ -28,13 +29,13 @@ pub(crate) fn create_run_directory(
     world: &Comm,
     parent: &Path,
     name: Option<&str>,
-    backends: &[String],
+    files: (&[String], RankDirectories),
     (fs_type, stripe): (&str, Option<Stripe>),
     outputs: Option<Outputs>,
 ) -> Result<(RunDir, Option<Outputs>), CommandError> {
     let name = agree_on_name(world, name)?;
     let created = match stripe.map_or(Ok(()), |_| check_stripe(fs_type)) {
-        Ok(()) => RunDir::create(world, parent, &name, backends)?,
+        Ok(()) => RunDir::create(world, parent, &name, files)?,
         Err(cause) => Err(format!("--stripe: {cause}")),
     };
     let striped = match (created, stripe) {
@@ -138,13 +139,18 @@ fn agree_on_name(world: &Comm, name: Option<&str>) -> Result<String, MpiError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Removes the directory on rank 0, unless the files of a complete run are kept.
+/// Removes the files of ranks on each of them, and the directory on rank 0, unless the files of a complete run are kept.
 pub(crate) fn clean_up(world: &Comm, run_dir: &RunDir, keep_files: bool, outcome: RunOutcome) -> Option<Warning> {
+    let is_kept = keep_files && outcome == RunOutcome::Complete;
     // Every rank has closed its files, or will not use them any more.
     if outcome != RunOutcome::Failed {
         let _ = world.barrier();
+        if !is_kept {
+            run_dir.remove_rank_files();
+            let _ = world.barrier();
+        }
     }
-    if !world.is_root() || (keep_files && outcome == RunOutcome::Complete) {
+    if !world.is_root() || is_kept {
         return None;
     }
     run_dir.remove().err().map(|e| removal_warning(&run_dir.current_path(), &e.to_string()))

@@ -7,6 +7,7 @@ use beff_ffi::{Comm, MpiError};
 
 use crate::frame::backends;
 use crate::frame::error::UsageError;
+use crate::frame::rank_directories::rank_file_name;
 use crate::frame::run::agree::first_message;
 use crate::frame::run::run_dir::RunDir;
 
@@ -35,7 +36,7 @@ pub fn find_unavailable(
 ) -> Result<Result<Vec<SkippedBackend>, (u64, String)>, MpiError> {
     let mut all = Vec::new();
     for (contestant, row) in contestants.iter().filter_map(|name| Some((name, backends::row(name)?))) {
-        let name = Path::new(contestant).join(format!("trial-rank{:07}.dat", world.rank()));
+        let name = Path::new(contestant).join(rank_file_name("trial", world.rank()));
         let (unable, failed) = match check_availability(row, &options(contestant), &run_dir.file(&name)) {
             Availability::Available => (None, None),
             Availability::Unavailable(e) => (Some(format!("{}: {}", e.operation, e.text)), None),

@@ -5,17 +5,18 @@
 //! lost if a directory is renamed, exchanged or replaced by a link during the run.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use beff_backends::{DirectTrial, DirectoryHandle, FilePath};
 use beff_ffi::{Comm, MpiError};
 
 use crate::frame::fault_injection;
+use crate::frame::rank_directories::{rank_of_file, RankDirectories};
 use crate::frame::run::agree;
 
 /// File in the new directory until all ranks have opened it: a directory of the same name on another host may be a different one.
@@ -28,6 +29,12 @@ pub struct RunDir {
     parent: DirectoryHandle,
     own: DirectoryHandle,
     backends: Vec<DirectoryHandle>,
+    directories: RankDirectories,
+    /// Subdirectories for the files of ranks, held open: on rank 0 all, on other ranks those of the own files.
+    of_ranks: Vec<DirectoryHandle>,
+    rank: u64,
+    /// Files of this rank by their paths, shared by all clones.
+    own_files: Arc<Mutex<BTreeMap<PathBuf, FilePath>>>,
     removed: Cell<bool>,
     /// Trial of direct I/O on its files; None: not needed.
     direct_trial: Option<DirectTrial>,
@@ -58,7 +65,8 @@ fn is_own(names: &BTreeSet<Vec<u8>>, name: &OsStr) -> bool {
 }
 
 impl RunDir {
-    /// Creates `parent/name` on rank 0, with one directory per backend, and checks that every rank sees it.
+    /// Creates `parent/name` on rank 0, with one directory per backend, in each the subdirectories for files of ranks, and checks that
+    /// every rank sees it.
     ///
     /// # Errors
     /// Outer: MPI errors. Inner: the message for the user, equal on all ranks.
@@ -66,19 +74,20 @@ impl RunDir {
         world: &Comm,
         parent: &Path,
         name: &str,
-        backends: &[String],
+        (backends, directories): (&[String], RankDirectories),
     ) -> Result<Result<Self, String>, MpiError> {
         let planted = fault_injection::injected_failure("run directory", world.rank());
         let mut created = None;
         let tree = planted.and_then(|()| match world.is_root() {
-            true => create_tree(parent, name, backends).map(|tree| created = Some(tree)),
+            true => create_tree(parent, name, (backends, directories)).map(|tree| created = Some(tree)),
             false => Ok(()),
         });
         let failed = agree::all_or_first_error(world, tree)?.err();
         // The same path may be on another file system on another host.
         let see = || match &created {
             Some(created) => Ok(created.clone()),
-            None => open_tree(parent, name, backends).map_err(|e| not_visible(&parent.join(name), world.rank(), &e)),
+            None => open_tree(parent, name, (backends, directories), world.rank())
+                .map_err(|e| not_visible(&parent.join(name), world.rank(), &e)),
         };
         let seen = match failed {
             Some(failed) => Err(failed),
@@ -108,13 +117,31 @@ impl RunDir {
         let backends =
             backends.iter().map(|backend| own.open_subdirectory(OsStr::new(backend))).collect::<io::Result<_>>()?;
         Ok(Self {
+            names: Arc::clone(&self.names),
+            ..Self::new(parent, own, backends, self.directories, Vec::new(), self.rank)
+        })
+    }
+
+    fn new(
+        parent: DirectoryHandle,
+        own: DirectoryHandle,
+        backends: Vec<DirectoryHandle>,
+        directories: RankDirectories,
+        of_ranks: Vec<DirectoryHandle>,
+        rank: u64,
+    ) -> Self {
+        Self {
             parent,
             own,
             backends,
+            directories,
+            of_ranks,
+            rank,
+            own_files: Arc::default(),
             removed: Cell::new(false),
-            names: Arc::clone(&self.names),
             direct_trial: None,
-        })
+            names: Arc::default(),
+        }
     }
 
     /// Result of a trial of direct I/O on its files.
@@ -146,17 +173,49 @@ impl RunDir {
         self.backends.iter().map(DirectoryHandle::path)
     }
 
+    /// Path of file BACKEND/NAME below the directory, for that of a rank with its subdirectory.
+    #[must_use]
+    pub fn located(&self, name: &Path) -> PathBuf {
+        let of_rank = name.file_name().and_then(rank_of_file).and_then(|rank| self.directories.of_rank(rank));
+        match (of_rank, name.parent(), name.file_name()) {
+            (Some(subdirectory), Some(parent), Some(name)) => parent.join(subdirectory).join(name),
+            _ => name.to_owned(),
+        }
+    }
+
     /// File BACKEND/NAME in the directory.
     #[must_use]
     pub fn file(&self, name: &Path) -> FilePath {
-        let path = self.path().join(name);
-        let of_backend = self.backends.iter().find(|backend| path.parent() == Some(backend.path()));
-        match (of_backend, name.file_name()) {
-            (Some(directory), Some(name)) => {
-                self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name_pattern(name));
-                directory.file(name)
-            }
-            _ => FilePath::unbacked(path),
+        let path = self.path().join(self.located(name));
+        let (Some(directory), Some(name)) = (path.parent().and_then(|path| self.directory(path)), path.file_name())
+        else {
+            return FilePath::unbacked(path);
+        };
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name_pattern(name));
+        let file = directory.file(name);
+        if rank_of_file(name) == Some(self.rank) {
+            self.own_files.lock().unwrap_or_else(PoisonError::into_inner).insert(path, file.clone());
+        }
+        file
+    }
+
+    /// The directory of a backend, or one in it for files of ranks.
+    fn directory(&self, path: &Path) -> Option<DirectoryHandle> {
+        let held = self.backends.iter().chain(&self.of_ranks).find(|held| held.path() == path);
+        // Files of a rank in another subdirectory are only read.
+        let open = || {
+            let of_backend = self.backends.iter().find(|backend| path.parent() == Some(backend.path()))?;
+            of_backend.open_subdirectory(path.file_name()?).ok()
+        };
+        held.cloned().or_else(open)
+    }
+
+    /// Removes the files of this rank, on every rank at once: rank 0 alone would take minutes for those of 100 000. Those that remain
+    /// are left to [`RunDir::remove`], which reports them.
+    pub fn remove_rank_files(&self) {
+        let own = std::mem::take(&mut *self.own_files.lock().unwrap_or_else(PoisonError::into_inner));
+        for file in own.values() {
+            let _ = file.remove();
         }
     }
 
@@ -193,12 +252,26 @@ impl RunDir {
     fn empty_all(&self) -> io::Result<()> {
         let mut first = Ok(());
         for backend in &self.backends {
+            for name in self.directories.names() {
+                first = first.and(self.remove_subdirectory(backend, OsStr::new(&name)));
+            }
             let emptied = backend.remove_files(|name| self.is_own(name));
             let name = backend.path().file_name().unwrap_or_default();
             first = first.and(emptied.and_then(|()| self.own.remove(name, backend)));
         }
         // The marker is left if the start failed early.
         first.and(self.own.remove_files(|name| name == MARKER))
+    }
+
+    /// Removes a subdirectory for files of ranks, with the files of this run.
+    fn remove_subdirectory(&self, backend: &DirectoryHandle, name: &OsStr) -> io::Result<()> {
+        let directory = match self.directory(&backend.path().join(name)) {
+            Some(directory) => directory,
+            // Not created, or removed by another process.
+            None => return Ok(()),
+        };
+        directory.remove_files(|name| self.is_own(name))?;
+        backend.remove(name, &directory)
     }
 }
 
@@ -209,7 +282,11 @@ fn not_visible(path: &Path, rank: u64, e: &io::Error) -> String {
     )
 }
 
-fn create_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir, String> {
+fn create_tree(
+    parent: &Path,
+    name: &str,
+    (backends, directories): (&[String], RankDirectories),
+) -> Result<RunDir, String> {
     let path = parent.join(name);
     let refused = |e: io::Error| {
         let next = match e.kind() {
@@ -222,22 +299,17 @@ fn create_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir,
     };
     let held = DirectoryHandle::open(parent).map_err(refused)?;
     let own = held.create_subdirectory(OsStr::new(name)).map_err(refused)?;
-    let mut run_dir = RunDir {
-        parent: held,
-        own,
-        backends: Vec::new(),
-        removed: Cell::new(false),
-        direct_trial: None,
-        names: Arc::default(),
-    };
+    let mut run_dir = RunDir::new(held, own, Vec::new(), directories, Vec::new(), 0);
     for backend in backends {
-        match run_dir.own.create_subdirectory(OsStr::new(backend)) {
-            Ok(directory) => run_dir.backends.push(directory),
-            Err(e) => {
-                let _ = run_dir.remove();
-                let path = path.join(backend);
-                return Err(format!("cannot create the directory {}: {e}; choose another --path", path.display()));
-            }
+        if let Err((name, e)) = create_backend_directory(&mut run_dir, backend) {
+            let _ = run_dir.remove();
+            let next = match e.raw_os_error() {
+                Some(nix::libc::EMFILE) => {
+                    "give a larger --files-per-directory, or raise the limit of open files (ulimit -n)"
+                }
+                _ => "choose another --path",
+            };
+            return Err(format!("cannot create the directory {}: {e}; {next}", path.join(name).display()));
         }
     }
     run_dir.own.file(OsStr::new(MARKER)).create().map_err(|e| {
@@ -247,37 +319,38 @@ fn create_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir,
     Ok(run_dir)
 }
 
-/// Opens the directories that rank 0 has created.
-fn open_tree(parent: &Path, name: &str, backends: &[String]) -> io::Result<RunDir> {
+/// Creates the directory of a backend with its subdirectories; on error with the name of the one that failed.
+fn create_backend_directory(run_dir: &mut RunDir, backend: &str) -> Result<(), (PathBuf, io::Error)> {
+    let of_backend = run_dir.own.create_subdirectory(OsStr::new(backend)).map_err(|e| (backend.into(), e))?;
+    // Known from now on, so that an error removes it.
+    run_dir.backends.push(of_backend.clone());
+    for name in run_dir.directories.names() {
+        let created = of_backend.create_subdirectory(OsStr::new(&name));
+        run_dir.of_ranks.push(created.map_err(|e| (Path::new(backend).join(&name), e))?);
+    }
+    Ok(())
+}
+
+/// Opens the directories that rank 0 has created, of those for files of ranks the ones with files of `rank`.
+fn open_tree(
+    parent: &Path,
+    name: &str,
+    (backends, directories): (&[String], RankDirectories),
+    rank: u64,
+) -> io::Result<RunDir> {
     let parent = DirectoryHandle::open(parent)?;
     let own = parent.open_subdirectory(OsStr::new(name))?;
     let mark = own.file(OsStr::new(MARKER));
     mark.open_to_read()
         .map_err(|e| io::Error::other(format!("a directory of this name exists, but not that of rank 0 ({e})")))?;
-    let backends =
-        backends.iter().map(|backend| own.open_subdirectory(OsStr::new(backend))).collect::<io::Result<_>>()?;
-    Ok(RunDir { parent, own, backends, removed: Cell::new(false), direct_trial: None, names: Arc::default() })
+    let open = |backend: &String| own.open_subdirectory(OsStr::new(backend));
+    let backends = backends.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+    let of_rank = directories.of_rank(rank);
+    let open = |backend: &DirectoryHandle| Some(backend.open_subdirectory(OsStr::new(of_rank.as_ref()?)));
+    let of_ranks = backends.iter().filter_map(open).collect::<io::Result<_>>()?;
+    Ok(RunDir::new(parent, own, backends, directories, of_ranks, rank))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn own_files_differ_in_numbers_only() {
-        let names = ["n2-type0.dat", "file-0001"].map(|name| name_pattern(OsStr::new(name))).into();
-        for own in [
-            "n2-type0.dat",
-            "n16-type4.dat",
-            "file-0312",
-            ".n2-type0.dat.shfp.4711",
-            "file-0001.locktest.3",
-            ".nfs000000000a1",
-        ] {
-            assert!(is_own(&names, OsStr::new(own)), "{own}");
-        }
-        for other in ["thesis.txt", "n2-type0.bak", "n-type0.dat", "my-file-0001", ".bashrc", "file-", "", "..."] {
-            assert!(!is_own(&names, OsStr::new(other)), "{other}");
-        }
-    }
-}
+#[path = "run_dir_tests.rs"]
+mod tests;

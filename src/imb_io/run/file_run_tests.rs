@@ -8,6 +8,7 @@ use std::rc::Rc;
 use beff_backends::{driver, Batches, Driver, DriverOptions, Latency, Support, TransferBuffer, TransferStrategy};
 
 use super::*;
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::run::evidence::StorageSite;
 use crate::frame::run::interference::HostCpus;
 use crate::frame::run::interrupt::Interrupt;
@@ -168,7 +169,8 @@ fn through_spy(
         unavailable_reason: None,
         hints: Vec::new(),
     };
-    let run_dir = RunDir::create(&world, scratch.path(), "run", &["posix".into()]).unwrap().unwrap();
+    let run_dir =
+        RunDir::create(&world, scratch.path(), "run", (&["posix".into()], RankDirectories::NONE)).unwrap().unwrap();
     let team = Team {
         groups: Groups { ranks: 1, groups: 1 },
         member: Member { group: 0, rank: 0 },

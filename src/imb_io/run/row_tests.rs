@@ -9,6 +9,7 @@ use super::row_pilot::pilot_row;
 use super::team::Team;
 use super::timed_loop::{IterationLoop, LoopTiming, OverlapMode, SyncPlacement};
 use super::{row, timed_loop, RowContext};
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::testing::{
     approx_equal, clear_log, driver, log, log_of, now, run_ranks, with_script, Script, ScriptedOutcome,
@@ -202,7 +203,7 @@ fn with_bench<T: Send>(
             unavailable_reason: None,
             hints: Vec::new(),
         };
-        let run_dir = RunDir::create(world, scratch.path(), "run", &[posix]).unwrap().unwrap();
+        let run_dir = RunDir::create(world, scratch.path(), "run", (&[posix], RankDirectories::NONE)).unwrap().unwrap();
         let team = Team::create(world, Groups { ranks, groups: 1 }, run_dir.path()).unwrap().unwrap();
         let interrupt = with_script(|script| script.interrupt.clone());
         let mut bench = RowContext {

@@ -13,6 +13,7 @@ use super::call_source::CallSource;
 use super::execution::{execute, replay_support, ExecutionContext, ReplayVariant, ScanInput};
 use super::what_if;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::RunOutcome;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
@@ -117,7 +118,8 @@ fn replay(config: &ReplayConfig, comm: &Comm) -> ReplayObservation {
         let sums: Vec<ScanTotals> = look.scan_all().unwrap().into_iter().map(|scan| scan.totals).collect();
         (source, look.scan_collectively(comm).unwrap().unwrap(), combined_totals(&sums))
     });
-    let run_dir = RunDir::create(comm, &config.path, "run", &config.backends).unwrap().unwrap();
+    let run_dir =
+        RunDir::create(comm, &config.path, "run", (&config.backends, RankDirectories::NONE)).unwrap().unwrap();
     let interrupt = Interrupt::default();
     let means = ExecutionContext {
         comm,

@@ -11,6 +11,7 @@ use crate::b_eff_io::plan::run::{Facts, RunPlan};
 use crate::b_eff_io::plan::trials::select;
 use crate::frame::benchmark::options_from_words;
 use crate::frame::command::backend_capabilities;
+use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::{AccessMethod, RunOutcome};
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
@@ -95,7 +96,7 @@ fn open<'a>(
 ) -> PatternTrials<'a> {
     let default = contestant(case.options, world.size());
     let names = ["posix", "posix+t"].map(str::to_owned);
-    let run_dir = RunDir::create(world, scratch, "run", &names).unwrap().unwrap();
+    let run_dir = RunDir::create(world, scratch, "run", (&names, RankDirectories::NONE)).unwrap().unwrap();
     let work = work(&default, case.access, case.goal, case.chunks);
     let place = TrialPlace { world, interrupt, run_dir, storage: storage_record(scratch).unwrap(), row };
     PatternTrials::new(place, work, default).unwrap()
