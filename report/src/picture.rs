@@ -50,10 +50,14 @@ pub struct Frame {
 pub struct Plot {
     /// Unit of the values.
     pub unit: String,
-    /// Names of the abscissae 0, 1, 2, ...; empty if the abscissa is logarithmic.
+    /// Names of the abscissae 0, 1, 2, ...; empty if the abscissa is logarithmic or a date.
     pub names: Vec<String>,
-    /// Labels of a logarithmic abscissa.
+    /// Labels of a logarithmic abscissa, or of dates.
     pub labels: Vec<(f64, String)>,
+    /// The abscissa is linear: seconds since 1970, UTC.
+    pub is_dates: bool,
+    /// Abscissae at which the circumstances change, with names.
+    pub changes: Vec<(f64, String)>,
     /// The curves.
     pub curves: Vec<PlotCurve>,
 }
@@ -74,6 +78,8 @@ pub struct PlotPoint {
     pub x: f64,
     /// Value.
     pub y: f64,
+    /// Interval of the value.
+    pub interval: Option<[f64; 2]>,
     /// Marker: 0 normal, 1 read from a cache, 2 from few calls, 3 compared with others.
     pub marker: u8,
 }
@@ -87,6 +93,8 @@ pub struct MeasuredPoint {
     pub column: String,
     /// Curve in the panel.
     pub curve: String,
+    /// Name of the run, for points of several runs; else empty.
+    pub run: String,
     /// Reference value for comparison: its mark is filled.
     pub is_reference: bool,
     /// Abscissa.

@@ -6,6 +6,10 @@ use crate::picture::Picture;
 use crate::picture::{Plot, PlotCurve};
 
 const MAX_FRAMES_PER_ROW: usize = 3;
+/// Meaning of the numbers of a marker.
+const MARKERS: &str = "0 normal, 1 read from a cache, 2 from few calls, 3 compared with others";
+/// The same over dates.
+const DATE_MARKERS: &str = "0 normal, 3 inconclusive run";
 /// Size of a frame in pixels.
 const FRAME: (usize, usize) = (480, 360);
 
@@ -20,9 +24,12 @@ pub fn gnuplot(picture: &Picture) -> Option<String> {
     let across = plots.len().min(MAX_FRAMES_PER_ROW);
     let down = plots.len().div_ceil(across);
     let title = gnuplot_text(&picture.title);
+    let has_dates = plots.iter().any(|(_, plot)| plot.is_dates);
+    let markers = if has_dates { DATE_MARKERS } else { MARKERS };
+    let dates = if has_dates { " (seconds since 1970, UTC), lower and upper bound of the 95 % interval" } else { "" };
     let mut out = format!(
         "# {title}\n# Drawn by: gnuplot -p THIS_FILE. As a file: gnuplot -e \"set term svg size {},{}; set output 'out.svg'\" THIS_FILE\n\
-         # Columns: abscissa, value, 0 normal, 1 read from a cache, 2 from few calls, 3 compared with others, name of the abscissa.\n",
+         # Columns: abscissa, value, {markers}, name of the abscissa{dates}.\n",
         across * FRAME.0,
         down * FRAME.1,
     );
@@ -70,15 +77,20 @@ fn points(out: &mut String, plot: &Plot, curve: &PlotCurve) {
         return;
     }
     for p in &curve.points {
-        let _ = writeln!(out, "{} {} {} \"{}\"", p.x, p.y, p.marker, p.x);
+        let _ = write!(out, "{} {} {} \"{}\"", p.x, p.y, p.marker, p.x);
+        if plot.is_dates {
+            let [low, high] = p.interval.unwrap_or([p.y; 2]);
+            let _ = write!(out, " {low} {high}");
+        }
+        out.push('\n');
     }
     if curve.points.is_empty() {
-        out.push_str("NaN NaN 0 \"\"\n");
+        out.push_str(if plot.is_dates { "NaN NaN 0 \"\" NaN NaN\n" } else { "NaN NaN 0 \"\"\n" });
     }
 }
 
 fn draw(out: &mut String, picture: &Picture, frame: usize, name: &str, plot: &Plot) {
-    let logarithmic = if plot.names.is_empty() { "xy" } else { "y" };
+    let logarithmic = if plot.names.is_empty() && !plot.is_dates { "xy" } else { "y" };
     let _ = write!(
         out,
         "\nset title \"{}\"\nset ylabel \"{}\"\nunset logscale\nset logscale {logarithmic}\n",
@@ -95,18 +107,31 @@ fn draw(out: &mut String, picture: &Picture, frame: usize, name: &str, plot: &Pl
         let tics: Vec<String> = plot.labels.iter().map(|(v, n)| tic(n, *v)).collect();
         let (least, most) = plot.labels.iter().fold((f64::MAX, 0.0_f64), |(a, b), (v, _)| (a.min(*v), b.max(*v)));
         // Margins at both ends; a single value would have no range.
-        let _ = writeln!(out, "set xrange [{}:{}]\nset xtics ({})", least / 1.5, most * 1.5, tics.join(", "));
+        let [least, most] = match plot.is_dates {
+            true => [least - (most - least) / 20.0, most + (most - least) / 20.0],
+            false => [least / 1.5, most * 1.5],
+        };
+        let _ = writeln!(out, "set xrange [{least}:{most}]\nset xtics ({})", tics.join(", "));
     } else {
         let tics: Vec<String> = plot.names.iter().enumerate().map(|(at, n)| tic(n, at as f64)).collect();
         let _ = writeln!(out, "set xrange [-0.5:{}.5]\nset xtics ({})", plot.names.len() - 1, tics.join(", "));
     }
+    // Lines and names of the frame before are removed.
+    if plot.is_dates {
+        out.push_str("unset arrow\nunset label\n");
+    }
+    for (x, name) in &plot.changes {
+        let _ = writeln!(out, "set arrow from {x}, graph 0 to {x}, graph 1 nohead dashtype 2");
+        let _ = writeln!(out, "set label \"{}\" at {x}, graph 1.02 center", gnuplot_text(name));
+    }
+    let style = if plot.is_dates { "1:2:5:6 with yerrorlines" } else { "1:2 with linespoints" };
     let curves: Vec<String> = plot
         .curves
         .iter()
         .enumerate()
         .map(|(number, curve)| {
             let title = gnuplot_text(&curve_name(picture, curve));
-            format!("${} using 1:2 with linespoints title \"{title}\"", block(frame, number))
+            format!("${} using {style} title \"{title}\"", block(frame, number))
         })
         .collect();
     let _ = writeln!(out, "plot {}", curves.join(", \\\n     "));
@@ -138,7 +163,7 @@ mod tests {
     use crate::table::Table;
 
     fn picture(axis: &Abscissa, values: &[(f64, f64)]) -> Picture {
-        let point = |&(x, y)| FramePoint { x, y, marker: MarkerStyle::Cached, tooltip: String::new() };
+        let point = |&(x, y)| FramePoint { x, y, marker: MarkerStyle::Cached, interval: None, tooltip: String::new() };
         let curve = FrameCurve { style: 2, points: values.iter().map(point).collect() };
         let scale = LogScale::around([1.0]).unwrap();
         let frames = vec![lines::frame("read \"`rm -r`\"", String::new(), "MB/s", axis, scale, &[curve])];
@@ -161,6 +186,21 @@ mod tests {
         let text = gnuplot(&picture(&log, &[(4.0, 2.5)])).unwrap();
         assert!(text.contains("set logscale xy") && text.contains("4 2.5 1"), "{text}");
         assert!(gnuplot(&picture(&log, &[])).unwrap().contains("set multiplot next"));
+        let dates = Abscissa::dates(vec![(86_400.0, "01-02".into()), (172_800.0, "01-03".into())]).unwrap();
+        let mut dated = picture(&dates, &[(86_400.0, 2.5), (172_800.0, 3.0)]);
+        dated.frames[0].plot.as_mut().unwrap().curves[0].points[1].interval = Some([2.0, 4.0]);
+        let change = lines::FrameChange { x: 172_800.0, name: "a\"".into(), tooltip: String::new() };
+        dated.frames =
+            dated.frames.into_iter().map(|f| lines::with_changes(f, &dates, std::slice::from_ref(&change))).collect();
+        let text = gnuplot(&dated).unwrap();
+        for part in [
+            "86400 2.5 1 \"86400\" 2.5 2.5\n172800 3 1 \"172800\" 2 4\n",
+            "set logscale y\nset xrange [82080:177120]\nset xtics (\"01-02\" 86400, \"01-03\" 172800)\n",
+            "set arrow from 172800, graph 0 to 172800, graph 1 nohead dashtype 2\nset label \"a\" at 172800, graph 1.02 center\n",
+            "plot $frame1curve1 using 1:2:5:6 with yerrorlines title",
+        ] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
         assert!(gnuplot(&Picture { frames: Vec::new(), ..picture(&log, &[]) }).is_none());
     }
 }

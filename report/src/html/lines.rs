@@ -18,6 +18,8 @@ const RIGHT: f64 = 8.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 24.0;
 const MAX_LABELS: usize = 8;
+/// Width of the name of a change.
+const NAME_WIDTH: f64 = 14.0;
 
 /// Appearance of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,19 @@ pub struct FramePoint {
     pub y: f64,
     /// Appearance.
     pub marker: MarkerStyle,
+    /// Interval of the value, drawn as a vertical bar.
+    pub interval: Option<[f64; 2]>,
+    /// Tooltip.
+    pub tooltip: String,
+}
+
+/// An abscissa at which the circumstances of all curves change.
+#[derive(Clone, Debug)]
+pub struct FrameChange {
+    /// Abscissa.
+    pub x: f64,
+    /// Its name, a letter or two.
+    pub name: String,
     /// Tooltip.
     pub tooltip: String,
 }
@@ -61,6 +76,8 @@ pub enum Abscissa {
     Names(Vec<String>),
     /// A logarithmic scale and its labels.
     Log(LogScale, Vec<(f64, String)>),
+    /// A linear scale between two times in seconds, and its labels.
+    Dates([f64; 2], Vec<(f64, String)>),
 }
 
 impl Abscissa {
@@ -71,17 +88,18 @@ impl Abscissa {
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
         values.dedup_by(|a, b| a.0 == b.0);
         let scale = LogScale::between(values.iter().map(|(v, _)| *v))?;
-        // No two labels closer than one of LABELS equal parts; the first and the last are always shown.
-        let mut labels: Vec<(f64, String)> = Vec::new();
-        let last = values.last().cloned();
-        let is_free = |a: f64, b: f64| (scale.position(a) - scale.position(b)).abs() >= 0.98 / MAX_LABELS as f64;
-        for (value, name) in values {
-            let is_clear = labels.last().is_none_or(|(before, _)| is_free(value, *before));
-            if is_clear && last.as_ref().is_none_or(|(end, _)| *end == value || is_free(value, *end)) {
-                labels.push((value, name));
-            }
-        }
+        let labels = free_labels(values, |value| scale.position(value));
         Some(Self::Log(scale, labels))
+    }
+
+    /// A scale over times in seconds with names; None without two different ones.
+    #[must_use]
+    pub fn dates(mut values: Vec<(f64, String)>) -> Option<Self> {
+        values.retain(|(v, _)| v.is_finite());
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        values.dedup_by(|a, b| a.0 == b.0);
+        let ends = [values.first()?.0, values.last()?.0];
+        (ends[0] < ends[1]).then(|| Self::Dates(ends, free_labels(values, |value| share_between(ends, value))))
     }
 
     fn position(&self, x: f64) -> f64 {
@@ -89,9 +107,28 @@ impl Abscissa {
             Self::Names(names) => (x + 0.5) / names.len().max(1) as f64,
             // Margins for marks and labels at the ends.
             Self::Log(scale, _) => 0.05 + 0.9 * scale.position(x),
+            Self::Dates(ends, _) => 0.05 + 0.9 * share_between(*ends, x),
         };
         LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
     }
+}
+
+fn share_between([low, high]: [f64; 2], value: f64) -> f64 {
+    ((value - low) / (high - low)).clamp(0.0, 1.0)
+}
+
+/// Labels of which no two are closer than one of [`MAX_LABELS`] equal parts; the first and the last are always shown.
+fn free_labels(values: Vec<(f64, String)>, position: impl Fn(f64) -> f64) -> Vec<(f64, String)> {
+    let mut labels: Vec<(f64, String)> = Vec::new();
+    let last = values.last().cloned();
+    let is_free = |a: f64, b: f64| (position(a) - position(b)).abs() >= 0.98 / MAX_LABELS as f64;
+    for (value, name) in values {
+        let is_clear = labels.last().is_none_or(|(before, _)| is_free(value, *before));
+        if is_clear && last.as_ref().is_none_or(|(end, _)| *end == value || is_free(value, *end)) {
+            labels.push((value, name));
+        }
+    }
+    labels
 }
 
 /// A frame with curves.
@@ -115,7 +152,7 @@ pub fn frame(
             let is_next = match (abscissa, place.checked_sub(1).map(|before| points[before].x)) {
                 (_, None) => false,
                 (Abscissa::Names(_), Some(before)) => point.x - before <= 1.0,
-                (Abscissa::Log(..), Some(_)) => true,
+                (Abscissa::Log(..) | Abscissa::Dates(..), Some(_)) => true,
             };
             let _ =
                 write!(path, "{}{:.1} {:.1}", if is_next { 'L' } else { 'M' }, abscissa.position(point.x), y(point.y));
@@ -123,6 +160,7 @@ pub fn frame(
         if !path.is_empty() {
             let _ = write!(body, "<path class=\"c k{style}\" d=\"{path}\"/>");
         }
+        draw_intervals(&mut body, style, &points, |x| abscissa.position(x), y);
         for point in points.iter().filter(|_| points.len() <= MAX_MARKED_POINTS) {
             draw_marker(&mut body, style, point.marker, (abscissa.position(point.x), y(point.y)), &point.tooltip);
         }
@@ -138,17 +176,68 @@ pub fn with_abscissa_label(abscissa: &str, mut frame: Frame) -> Frame {
     Frame { height: HEIGHT + 10.0, ..frame }
 }
 
+/// Adds vertical lines with their names to a frame over this abscissa.
+#[must_use]
+pub fn with_changes(mut frame: Frame, abscissa: &Abscissa, changes: &[FrameChange]) -> Frame {
+    let mut free_from = LEFT + NAME_WIDTH;
+    for change in changes {
+        let x = abscissa.position(change.x);
+        let _ = write!(
+            frame.body,
+            "<path class=\"d\" d=\"M{x:.1} {TOP}V{}\"><title>{}</title></path>",
+            HEIGHT - BOTTOM,
+            escape(&change.tooltip)
+        );
+        // Names that would touch are at the pointer and in the list of changes only.
+        if x >= free_from {
+            let _ = write!(
+                frame.body,
+                "<text x=\"{x:.1}\" y=\"{}\" class=\"m\">{}</text>",
+                TOP - 4.0,
+                escape(&change.name)
+            );
+            free_from = x + NAME_WIDTH;
+        }
+    }
+    if let Some(plot) = &mut frame.plot {
+        plot.changes = changes.iter().map(|change| (change.x, change.name.clone())).collect();
+    }
+    frame
+}
+
+/// Bars of the intervals, with ends.
+fn draw_intervals(
+    body: &mut String,
+    style: usize,
+    points: &[&FramePoint],
+    x: impl Fn(f64) -> f64,
+    y: impl Fn(f64) -> f64,
+) {
+    let mut path = String::new();
+    for (point, [low, high]) in points.iter().filter_map(|p| Some((p, p.interval?))) {
+        if is_plottable(low) && is_plottable(high) {
+            let (x, low, high) = (x(point.x), y(low), y(high));
+            let _ = write!(path, "M{:.1} {low:.1}h5m-2.5 0V{high:.1}m-2.5 0h5", x - 2.5);
+        }
+    }
+    if !path.is_empty() {
+        let _ = write!(body, "<path class=\"v k{style}\" d=\"{path}\"/>");
+    }
+}
+
 fn plot_data(unit: &str, abscissa: &Abscissa, curves: &[FrameCurve]) -> Plot {
     let (names, labels) = match abscissa {
         Abscissa::Names(names) => (names.clone(), Vec::new()),
-        Abscissa::Log(_, labels) => (Vec::new(), labels.clone()),
+        Abscissa::Log(_, labels) | Abscissa::Dates(_, labels) => (Vec::new(), labels.clone()),
     };
-    let is_log = names.is_empty();
-    let point = |p: &FramePoint| PlotPoint { x: p.x, y: p.y, marker: p.marker as u8 };
+    let is_log = matches!(abscissa, Abscissa::Log(..));
+    let is_dates = matches!(abscissa, Abscissa::Dates(..));
+    let point = |p: &FramePoint| PlotPoint { x: p.x, y: p.y, interval: p.interval, marker: p.marker as u8 };
     let is_drawn = |p: &&FramePoint| is_plottable(p.y) && (is_plottable(p.x) || (!is_log && p.x.is_finite()));
     let curve =
         |c: &FrameCurve| PlotCurve { style: c.style, points: c.points.iter().filter(is_drawn).map(point).collect() };
-    Plot { unit: unit.to_owned(), names, labels, curves: curves.iter().map(curve).collect() }
+    let curves = curves.iter().map(curve).collect();
+    Plot { unit: unit.to_owned(), names, labels, is_dates, changes: Vec::new(), curves }
 }
 
 fn axes(body: &mut String, unit: &str, abscissa: &Abscissa, ordinate: LogScale) {
@@ -165,7 +254,9 @@ fn axes(body: &mut String, unit: &str, abscissa: &Abscissa, ordinate: LogScale) 
             let step = names.len().div_ceil(2 * MAX_LABELS).max(1);
             names.iter().enumerate().step_by(step).map(|(i, name)| (i as f64, name.as_str())).collect()
         }
-        Abscissa::Log(_, labels) => labels.iter().map(|(v, name)| (*v, name.as_str())).collect(),
+        Abscissa::Log(_, labels) | Abscissa::Dates(_, labels) => {
+            labels.iter().map(|(v, name)| (*v, name.as_str())).collect()
+        }
     };
     for (x, name) in names {
         let x = abscissa.position(x);
@@ -245,7 +336,7 @@ mod tests {
     use super::*;
 
     fn curve(style: usize, values: &[(f64, f64)]) -> FrameCurve {
-        let point = |&(x, y)| FramePoint { x, y, marker: MarkerStyle::Known, tooltip: "<b>".into() };
+        let point = |&(x, y)| FramePoint { x, y, marker: MarkerStyle::Known, interval: None, tooltip: "<b>".into() };
         FrameCurve { style, points: values.iter().map(point).collect() }
     }
 

@@ -1,5 +1,6 @@
 //! Values over the number of ranks, for one run with several partitions or for several runs.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lines::{self, Abscissa, FrameCurve, MarkerStyle};
@@ -16,10 +17,11 @@ const MAX_PANELS: usize = 60;
 const MAX_TOOLTIP_RANKS: usize = 60;
 
 /// Section with a panel for each row and column of the points and a curve for each of their curves; None if all points are of one number of
-/// ranks and of one run.
+/// ranks and of one run. Points with different values at one place are named by their runs.
 #[must_use]
 pub fn ranks_section(points: &[MeasuredPoint], runs: usize) -> Option<ReportSection> {
-    let points = plottable(points);
+    let points = named_where_several(plottable(points));
+    let points: Vec<&MeasuredPoint> = points.iter().map(AsRef::as_ref).collect();
     if runs < 2 && points.iter().all(|p| p.x == points[0].x) {
         return None;
     }
@@ -31,7 +33,7 @@ pub fn ranks_section(points: &[MeasuredPoint], runs: usize) -> Option<ReportSect
     }
     let words = PictureLabels { title: "Values over ranks", x: "ranks", y: "MB/s" };
     let picture = picture(&points, &panels, MAX_PANELS, words)?;
-    let note = "Both axes are logarithmic. Runs with as many ranks are points above each other; the line goes through their median.";
+    let note = "Both axes are logarithmic. Different values of several runs with as many ranks are curves of their own, with the names of the runs.";
     let blocks = vec![ReportBlock::Picture(picture)];
     Some(ReportSection { name: "ranks", title: "Value over ranks".into(), note: note.into(), blocks })
 }
@@ -39,7 +41,8 @@ pub fn ranks_section(points: &[MeasuredPoint], runs: usize) -> Option<ReportSect
 /// The same as an SVG document with the panels of a column below each other; panels without measurements stay empty. None without points.
 #[must_use]
 pub fn ranks_svg(points: &[MeasuredPoint], words: PictureLabels) -> Option<String> {
-    let points = plottable(points);
+    let points = named_where_several(plottable(points));
+    let points: Vec<&MeasuredPoint> = points.iter().map(AsRef::as_ref).collect();
     let names = |of: fn(&MeasuredPoint) -> &str| points.iter().map(|p| of(p)).collect::<BTreeSet<_>>();
     let (rows, columns) = (names(|p| &p.row), names(|p| &p.column));
     let panels: Vec<(&str, &str)> = rows.iter().flat_map(|r| columns.iter().map(move |c| (*r, *c))).collect();
@@ -48,6 +51,30 @@ pub fn ranks_svg(points: &[MeasuredPoint], words: PictureLabels) -> Option<Strin
 
 fn plottable(points: &[MeasuredPoint]) -> Vec<&MeasuredPoint> {
     points.iter().filter(|p| is_plottable(p.y)).collect()
+}
+
+/// Renames the curves of runs that have a value of their own where others have another, so that no two points of a curve are above each other.
+fn named_where_several(points: Vec<&MeasuredPoint>) -> Vec<Cow<'_, MeasuredPoint>> {
+    let mut places: BTreeMap<(&str, &str, &str, u64), Vec<&MeasuredPoint>> = BTreeMap::new();
+    for point in &points {
+        places.entry((&point.row, &point.column, &point.curve, point.x)).or_default().push(point);
+    }
+    let has_several = |values: &&Vec<&MeasuredPoint>| values.iter().any(|p| p.y != values[0].y);
+    let named: BTreeSet<(&str, &str)> = places
+        .values()
+        .filter(has_several)
+        .flatten()
+        .map(|p| (p.curve.as_str(), p.run.as_str()))
+        .filter(|(_, run)| !run.is_empty())
+        .collect();
+    let name = |point: &MeasuredPoint| named.contains(&(point.curve.as_str(), point.run.as_str()));
+    points
+        .iter()
+        .map(|&point| match name(point) {
+            true => Cow::Owned(MeasuredPoint { curve: format!("{}, {}", point.curve, point.run), ..point.clone() }),
+            false => Cow::Borrowed(point),
+        })
+        .collect()
 }
 
 /// Frames of the first panels, with a common scale per row, and a table of all panels.
@@ -67,7 +94,7 @@ fn picture(points: &[&MeasuredPoint], panels: &[(&str, &str)], most: usize, word
     let mark = |p: &MeasuredPoint| {
         let said = format!("{}, {} {}: {} {}", p.curve, p.x, words.x, rate(p.y, None), words.y);
         let said = if ranks.len() > MAX_TOOLTIP_RANKS { String::new() } else { said };
-        lines::FramePoint { x: p.x as f64, y: p.y, marker: look(p), tooltip: said }
+        lines::FramePoint { x: p.x as f64, y: p.y, marker: look(p), interval: None, tooltip: said }
     };
     let frame = |(row, column): &(&str, &str)| {
         let of_row: Vec<&MeasuredPoint> = points.iter().copied().filter(|p| p.row == *row).collect();
@@ -95,31 +122,19 @@ fn picture(points: &[&MeasuredPoint], panels: &[(&str, &str)], most: usize, word
     })
 }
 
-/// The medians as lines, and all other values as points if they differ.
+/// The points of each curve in the order of their ranks; equal values of several runs are one point.
 fn curves_of_panel(
     points: &[&MeasuredPoint],
     curves: &[&MeasuredPoint],
     mark: impl Fn(&MeasuredPoint) -> lines::FramePoint,
 ) -> Vec<FrameCurve> {
-    let mut drawn = Vec::new();
-    for (style, curve) in curves.iter().enumerate() {
-        let mut places: BTreeMap<u64, Vec<&MeasuredPoint>> = BTreeMap::new();
-        for point in points.iter().filter(|p| p.curve == curve.curve) {
-            places.entry(point.x).or_default().push(point);
-        }
-        let mut medians = Vec::new();
-        for values in places.values_mut() {
-            values.sort_by(|a, b| a.y.total_cmp(&b.y));
-            // Lower of the two middle values: a measured value.
-            let median = values[(values.len() - 1) / 2];
-            medians.push(mark(median));
-            // The others are points without lines.
-            let others = values.iter().filter(|p| p.y != median.y);
-            drawn.extend(others.map(|p| FrameCurve { style, points: vec![mark(p)] }));
-        }
-        drawn.push(FrameCurve { style, points: medians });
-    }
-    drawn
+    let curve = |(style, curve): (usize, &&MeasuredPoint)| {
+        let mut own: Vec<&MeasuredPoint> = points.iter().copied().filter(|p| p.curve == curve.curve).collect();
+        own.sort_by(|a, b| a.x.cmp(&b.x).then(a.y.total_cmp(&b.y)));
+        own.dedup_by(|a, b| (a.x, a.y) == (b.x, b.y));
+        FrameCurve { style, points: own.into_iter().map(&mark).collect() }
+    };
+    curves.iter().enumerate().map(curve).collect()
 }
 
 fn table(points: &[&MeasuredPoint], panels: &[(&str, &str)], curves: &[&MeasuredPoint], words: PictureLabels) -> Table {
@@ -151,7 +166,15 @@ mod tests {
 
     fn point(row: &str, column: &str, curve: &str, x: u64, y: f64) -> MeasuredPoint {
         let is_reference = curve == "recorded";
-        MeasuredPoint { row: row.into(), column: column.into(), curve: curve.into(), is_reference, x, y }
+        MeasuredPoint {
+            row: row.into(),
+            column: column.into(),
+            curve: curve.into(),
+            run: String::new(),
+            is_reference,
+            x,
+            y,
+        }
     }
 
     /// Attributes of the elements that follow `before`.
@@ -217,22 +240,30 @@ mod tests {
         assert!(text.contains(">&quot;x&quot;\\u{1b}<"), "{text}");
     }
 
+    /// Values of the curves of a picture, by the names in its legend.
+    fn named_values(points: &[MeasuredPoint]) -> Vec<(String, Vec<f64>)> {
+        let picture = ranks_section(points, 2).unwrap();
+        let picture = picture.pictures()[0].clone();
+        let plot = picture.frames[0].plot.as_ref().unwrap();
+        let values = |curve: &crate::picture::PlotCurve| curve.points.iter().map(|p| p.y).collect();
+        plot.curves.iter().map(|curve| (picture.keys[curve.style].text.clone(), values(curve))).collect()
+    }
+
     #[test]
-    fn the_line_goes_through_the_median() {
-        let values = |all: &[f64]| {
-            let points: Vec<MeasuredPoint> = all.iter().map(|y| point("ext4", "read", "recorded", 2, *y)).collect();
-            let points: Vec<&MeasuredPoint> = points.iter().collect();
-            let mark = |p: &MeasuredPoint| lines::FramePoint {
-                x: 2.0,
-                y: p.y,
-                marker: MarkerStyle::Known,
-                tooltip: String::new(),
-            };
-            curves_of_panel(&points, &points[..1], mark).iter().map(|curve| curve.points[0].y).collect::<Vec<_>>()
+    fn several_values_at_one_place_are_named() {
+        let of =
+            |run: &str, x: u64, y: f64| MeasuredPoint { run: run.into(), ..point("b_eff_io", "value", "mpiio", x, y) };
+        let named = |all: &[(&str, &[f64])]| -> Vec<(String, Vec<f64>)> {
+            all.iter().map(|(name, values)| ((*name).to_owned(), values.to_vec())).collect()
         };
-        assert_eq!(values(&[3.0, 1.0, 2.0]), [1.0, 3.0, 2.0]);
-        assert_eq!(values(&[4.0, 1.0]), [4.0, 1.0]);
-        assert_eq!(values(&[1.0, 1.0]), [1.0], "what was recorded once is one mark");
+        let one_each = [of("n4", 4, 3.0), of("n2", 2, 1.0)];
+        assert_eq!(named_values(&one_each), named(&[("mpiio", &[1.0, 3.0])]));
+        // A single run is no curve of its own because others have several values elsewhere.
+        let several = [of("n2", 2, 1.0), of("a", 4, 3.0), of("b", 4, 2.0), of("n8", 8, 5.0)];
+        let expected: [(&str, &[f64]); 3] = [("mpiio", &[1.0, 5.0]), ("mpiio, a", &[3.0]), ("mpiio, b", &[2.0])];
+        assert_eq!(named_values(&several), named(&expected));
+        // What was recorded once, or measured equally, is one mark.
+        assert_eq!(named_values(&[of("a", 2, 1.0), of("b", 2, 1.0)]), named(&[("mpiio", &[1.0])]));
         assert_eq!(ranks_svg(&[], WORDS), None);
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn section(derived: &CommDerived) -> Option<ReportSection> {
         let point = |s: &SizeAverage| {
             let y = value(s)? / 1e6;
             let said = format!("{name}, {}: {} MB/s", format_size(s.message_bytes), rate(y, None));
-            Some(FramePoint { x: s.message_bytes as f64, y, marker: MarkerStyle::Known, tooltip: said })
+            Some(FramePoint { x: s.message_bytes as f64, y, marker: MarkerStyle::Known, interval: None, tooltip: said })
         };
         lines::FrameCurve { style, points: sizes.iter().filter_map(point).collect() }
     };
@@ -89,7 +89,7 @@ fn family_frame(
         let point = |p: &crate::b_eff::values::SizePoint| {
             let (x, y) = (p.message_bytes as f64, p.bytes_per_second / 1e6);
             let said = format!("{}, {}: {} MB/s", c.pattern, format_size(p.message_bytes), rate(y, None));
-            FramePoint { x, y, marker: MarkerStyle::Known, tooltip: said }
+            FramePoint { x, y, marker: MarkerStyle::Known, interval: None, tooltip: said }
         };
         lines::FrameCurve { style, points: c.points.iter().take(MAX_DRAWN_SIZES).map(point).collect() }
     };
@@ -109,6 +109,7 @@ pub(super) fn over_ranks(result: &CommResult, derived: &CommDerived) -> Vec<pict
         row: "b_eff".into(),
         column,
         curve: if result.config.quick { "messages (quick)" } else { "messages" }.into(),
+        run: String::new(),
         is_reference: false,
         x: value.processes,
         y: y / 1e6,

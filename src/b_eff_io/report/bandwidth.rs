@@ -120,6 +120,7 @@ fn access_curves(shown: &PartitionView, backend: &str, access: AccessMethod) -> 
                 x: row as f64,
                 y,
                 marker: mark_style(&cell.marks),
+                interval: None,
                 tooltip: point_description(record, &cell),
             })
         };

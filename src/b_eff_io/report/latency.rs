@@ -81,7 +81,13 @@ fn picture(shown: &PartitionView, backend: &str, scale: LogScale, table: Table) 
             for (curve, ns) in curves.iter_mut().zip(percentiles(latency)) {
                 // Too many for tooltips: the table has them.
                 let (x, y) = (p.pattern.into(), ns as f64 / 1e3);
-                curve.points.push(FramePoint { x, y, marker: MarkerStyle::Known, tooltip: String::new() });
+                curve.points.push(FramePoint {
+                    x,
+                    y,
+                    marker: MarkerStyle::Known,
+                    interval: None,
+                    tooltip: String::new(),
+                });
             }
         }
         let said = format!("{backend}, {}: microseconds of a call over patterns", access_label(access));

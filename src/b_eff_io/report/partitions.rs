@@ -49,6 +49,7 @@ pub(super) fn over_ranks(result: &RunResult, derived: &Derived) -> Vec<MeasuredP
                 row: "b_eff_io".into(),
                 column,
                 curve: partition.backend.clone(),
+                run: String::new(),
                 is_reference: false,
                 x: partition.ranks,
                 y,

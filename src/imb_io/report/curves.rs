@@ -90,6 +90,7 @@ fn curve(result: &ImbResult, block: &Rows<'_>, style: usize) -> FrameCurve {
             x: bytes as f64,
             y,
             marker: if value.cached { MarkerStyle::Cached } else { MarkerStyle::Known },
+            interval: None,
             tooltip: said,
         })
     };
@@ -105,6 +106,7 @@ pub(super) fn over_ranks(result: &ImbResult, derived: &ImbDerived) -> Vec<pictur
             row: block.first.benchmark.clone(),
             column: format!("largest size{}", sync(block)),
             curve: block.first.backend.clone(),
+            run: String::new(),
             is_reference: false,
             x: block.first.ranks.checked_mul(block.first.groups)?,
             y: mb_per_second(block.largest()?.1)?,

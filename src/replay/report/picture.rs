@@ -20,6 +20,7 @@ pub(super) fn points(result: &ReplayResult, derived: &ReplayDerived) -> Vec<Meas
                 row: row.clone(),
                 column: class.name().to_owned(),
                 curve,
+                run: String::new(),
                 is_reference,
                 x,
                 y: rate / 1e6,
