@@ -1,7 +1,8 @@
 //! Confidence intervals (95 %) of repeated measurements, of ratios of rates measured in turns, and of a mean of many cells with few
-//! measurements each; changes in a series of runs. Pure functions.
+//! measurements each; changes in a series of runs; tails of the binomial distribution. Pure functions.
 #![forbid(unsafe_code)]
 
+pub mod binomial;
 pub mod bootstrap;
 pub mod mean;
 pub mod repetitions;

@@ -188,6 +188,7 @@ fn check_pattern(record: &Value, spent: &[Spent], per_call: bool, what: &str) {
     same(&record["decision_cost_seconds"], cost, &format!("{what}: cost of the decisions"));
     let own = spent.iter().map(|s| s.total() - s.decide).fold(0.0, f64::max);
     same(&record["imbalance_seconds"], slowest.total() - own, &format!("{what}: beyond the slowest rank's own part"));
+    check_slowest_rank(record, spent, what);
     let (mut done, batches) = (0, items(&record["batches"]));
     for (n, batch) in batches.iter().enumerate() {
         let calls = done..done + number(&batch["calls"]) as usize;
@@ -203,6 +204,19 @@ fn check_pattern(record: &Value, spent: &[Spent], per_call: bool, what: &str) {
     let sum = |key: &str| rounds.iter().map(|r| r[key].as_f64().unwrap()).sum::<f64>();
     assert!((sum("seconds") - slowest.total()).abs() < STEP_SECONDS, "{what}: rounds");
     assert_eq!(sum("calls") as u64, number(&record["calls"]), "{what}: calls of the rounds");
+}
+
+/// The rank with the longest own time in each round; of a pattern of one round with its time and that of all ranks.
+#[track_caller]
+fn check_slowest_rank(record: &Value, spent: &[Spent], what: &str) {
+    let found = items(&record["slowest_ranks"]);
+    assert_eq!(found.len(), items(&record["rounds"]).len(), "{what}: a slowest rank in each round");
+    if let [one] = found {
+        let own: Vec<f64> = spent.iter().map(|s| s.total() - s.decide).collect();
+        assert_eq!(number(&one["rank"]) as usize, largest(&own), "{what}: the slowest rank");
+        same(&one["seconds"], own[largest(&own)], &format!("{what}: own time of the slowest rank"));
+        same(&one["all_ranks_seconds"], own.iter().sum(), &format!("{what}: own times of all ranks"));
+    }
 }
 
 /// Opening and closing: each the slowest rank's.

@@ -6,12 +6,14 @@ mod checks;
 mod continuation;
 mod first_writes;
 mod ordered;
+mod ranks;
 mod run;
 
 pub use checks::{CorruptionRecord, InjectedFaultRecord, SampleRecord, Verification};
 pub use continuation::{ContinuationRecord, UnitRecord};
 pub use first_writes::{FirstWriteMode, FirstWritePair, FirstWriteTrial};
 pub use ordered::{MixRecord, OrderedRecord, OrderedTypeRecord, ReadExpectation};
+pub use ranks::{HostTransfer, SlowestRank};
 pub use run::{JournalLine, RunResult};
 
 use schemars::JsonSchema;
@@ -191,6 +193,9 @@ pub struct PatternRecord {
     /// Other waiting results from differences between ranks, as all make the same number of calls. None if unknown.
     #[serde(default)]
     pub imbalance_seconds: Option<f64>,
+    /// The slowest rank of each round, in order; empty: one rank, or not recorded.
+    #[serde(default)]
+    pub slowest_ranks: Vec<SlowestRank>,
     /// The batches in order.
     pub batches: Vec<BatchRecord>,
     /// The rounds in order; their times and bytes add up to the pattern's.
@@ -285,6 +290,9 @@ pub struct TypeRecord {
     pub hints_requested: Vec<(String, String)>,
     /// Hints in force after the open according to the library.
     pub hints_granted: Vec<(String, String)>,
+    /// What the ranks of each host moved, if several hosts take part; empty: one host, or not recorded.
+    #[serde(default)]
+    pub hosts: Vec<HostTransfer>,
     /// With `--verify full`, verification of all data after the access, not timed; None: not done.
     pub full_verification: Option<Verification>,
 }

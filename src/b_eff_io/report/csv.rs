@@ -1,14 +1,16 @@
 //! PREFIX.csv: one row for each pattern, access method, partition and backend; then those in other orders, with a name in the column `order`, and a ratio in `mix` if they mix reads and writes.
 
+use std::collections::HashMap;
+
 use beff_statistics::bootstrap::Ratio;
 
 use crate::b_eff_io::records::{OrderedRecord, PatternRecord, RunResult, StopReason};
 use crate::b_eff_io::values::ladder::PatternComparison;
 use crate::b_eff_io::values::{
-    cache_share, deducted_seconds, known_digits, rate, CacheYardstick, Derived, OrderValue, PatternInterval, TypeValue,
-    ValueInterval,
+    cache_share, deducted_seconds, known_digits, rate, CacheYardstick, Derived, OrderValue, PatternInterval, Straggler,
+    TypeValue, ValueInterval,
 };
-use crate::frame::records::{DeviceTraffic, InterferenceRecord, LatencyRecord};
+use crate::frame::records::{AccessMethod, DeviceTraffic, InterferenceRecord, LatencyRecord};
 use crate::frame::report::csv::{csv_table, Column, CsvCell, RunColumns};
 use crate::frame::report::marks::{letters, QualityMark};
 
@@ -31,6 +33,8 @@ struct PatternCsvRow<'a> {
     /// Of a measurement in another order, which has no other values.
     order: Option<&'a OrderValue>,
     ordered: Option<&'a OrderedRecord>,
+    /// Its slowest rank, if that stands out.
+    straggler: Option<&'a Straggler>,
     /// Time to transfer all memory of the partition with its access method.
     all_memory_seconds: Option<f64>,
 }
@@ -144,7 +148,7 @@ fn evidence_columns<'r>() -> [Column<PatternCsvRow<'r>>; 23] {
 }
 
 /// Interference; repetitions; the values that contain the pattern.
-fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 35] {
+fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 39] {
     [
         ("machine_cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
         ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
@@ -180,6 +184,10 @@ fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 35] {
         ("twenty_times_cache", |r| r.yardstick.map_or(CsvCell::Empty, |y| CsvCell::word(y.verdict))),
         ("order", |r| r.order.map_or("", |value| value.order.name()).into()),
         ("all_memory_seconds", |r| r.all_memory_seconds.into()),
+        ("slow_rank", |r| r.straggler.map(|s| s.rank).into()),
+        ("slow_rank_host", |r| r.straggler.map_or("", |s| &s.host).into()),
+        ("slow_rank_factor", |r| r.straggler.map(|s| s.factor).into()),
+        ("slow_rank_share", |r| r.straggler.map(|s| s.share).into()),
         ("mix", |r| r.order.and_then(|value| value.mix).map_or(CsvCell::Empty, |mix| mix.name().into())),
     ]
 }
@@ -227,7 +235,10 @@ fn release_value<'a>(
 /// Errors of the CSV writer.
 pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, ::csv::Error> {
     let again = derived.intervals.by_pattern();
-    let row = |record| PatternCsvRow {
+    let key = |s: &'r Straggler| (s.backend.as_str(), s.ranks, s.access, s.pattern);
+    let slow: HashMap<(&str, u64, AccessMethod, u8), &Straggler> =
+        derived.stragglers.iter().map(|s| (key(s), s)).collect();
+    let row = |record: &'r PatternRecord| PatternCsvRow {
         result,
         record,
         comparison: RecordSelector::of(record).pattern_comparison(derived, record.pattern),
@@ -238,6 +249,7 @@ pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, 
         yardstick: yardstick(derived, record),
         order: None,
         ordered: None,
+        straggler: slow.get(&(record.backend.as_str(), record.ranks, record.access, record.pattern)).copied(),
         all_memory_seconds: coffee_cup::seconds(derived, &record.backend, record.ranks, record.access),
     };
     let ordered_row = |(ordered, value): (&'r OrderedRecord, &'r OrderValue)| PatternCsvRow {
@@ -250,6 +262,7 @@ pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, 
         release_value: (None, None),
         yardstick: None,
         all_memory_seconds: None,
+        straggler: None,
         order: Some(value),
         ordered: Some(ordered),
     };
@@ -268,7 +281,6 @@ mod tests {
     use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::report::fixtures;
     use crate::b_eff_io::values::derive;
-    use crate::frame::records::AccessMethod;
     use crate::frame::report::csv::read_csv;
 
     #[test]

@@ -32,6 +32,7 @@ mod partition_view;
 mod partitions;
 pub mod plan_table;
 mod setup;
+mod stragglers;
 pub mod sum;
 mod summary;
 #[cfg(test)]
@@ -213,7 +214,8 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
     let shown = values::shown_partition(result, derived).map(|ranks| split.partition(ranks));
     let shown = if level == DetailLevel::Page { shown.map(PartitionView::with_ladder) } else { shown };
     let found = shown.iter().flat_map(|s| standout::findings(&s.result, &s.derived.ladder, s.ranks));
-    let findings = found.map(|f| findings::sentence(&f, has_several)).collect();
+    let slow = shown.iter().flat_map(|s| stragglers::findings(derived, s.ranks, has_several));
+    let findings = found.map(|f| findings::sentence(&f, has_several)).chain(slow).collect();
     let is_screen = level == DetailLevel::Screen;
     let trust = shown.as_ref().and_then(|shown| cache_yardstick::screen_line(derived, shown.ranks));
     let summary = shown.as_ref().filter(|_| is_screen).map(|shown| summary::blocks(shown, result.partitions.len()));
@@ -256,6 +258,7 @@ fn sections(
     if level != DetailLevel::Page {
         let partitions = result.partitions.iter().map(|p| split.partition(p.ranks));
         sections.extend(partitions.flat_map(|shown| partition_sections(&shown, level)));
+        sections.extend(result.partitions.iter().filter_map(|p| stragglers::section(derived, p.ranks)));
         sections.extend(evidence::queue_section(result).filter(|_| level == DetailLevel::Details));
     } else if let Some(shown) = shown {
         let mut own = partition_sections(&shown, level);
@@ -263,6 +266,7 @@ fn sections(
         bandwidth.into_iter().for_each(|s| s.blocks.extend(bandwidth::folded_partitions(result, split, shown.ranks)));
         sections.extend(own);
         sections.extend(timeline::section(result, &shown));
+        sections.extend(stragglers::section(derived, shown.ranks));
         sections.extend(partitions::section(result, derived));
     }
     sections

@@ -9,6 +9,7 @@ use crate::b_eff_io::plan::orders::{is_ordered, OrderUnit};
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::segments::Segment;
 use crate::b_eff_io::plan::space::PartitionSpace;
+use crate::b_eff_io::run::measurement::OwnTransfer;
 use crate::b_eff_io::run::state::RunState;
 use crate::frame::config::CachePolicy;
 use crate::frame::records::AccessMethod;
@@ -148,6 +149,8 @@ pub struct OpenTypeFile {
     pub segment: Option<Segment>,
     /// Position of the next pattern in each rank's stream, in a first write.
     pub next_stream_bytes: u64,
+    /// What this rank has moved in the patterns so far.
+    pub own: OwnTransfer,
     /// Time of the slowest rank to open.
     pub open_seconds: f64,
     /// Hints passed to open.

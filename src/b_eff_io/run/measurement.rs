@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use beff_backends::{BackendError, Latency, TransferStrategy};
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::records::{BatchRecord, StopReason, SubmissionRecord, TimeBreakdown};
+use crate::b_eff_io::records::{BatchRecord, SlowestRank, StopReason, SubmissionRecord, TimeBreakdown};
 use crate::b_eff_io::run::batching::LoopProgress;
 use crate::frame::run::ByteCounter;
 use crate::frame::system::memory::ProcessIo;
@@ -23,6 +23,8 @@ pub struct LoopRecorder {
     batches: Vec<BatchRecord>,
     /// Times of this rank's calls in the last round.
     pub(super) latency: Latency,
+    /// Host of this rank: index into the hosts of the machine.
+    pub host: u64,
     live: ByteCounter,
 }
 
@@ -32,6 +34,7 @@ impl Default for LoopRecorder {
             decide_seconds: Vec::with_capacity(DECISIONS_KEPT),
             batches: Vec::with_capacity(BATCHES_KEPT),
             latency: Latency::off(),
+            host: 0,
             live: ByteCounter::default(),
         }
     }
@@ -81,7 +84,28 @@ impl LoopRecorder {
     }
 }
 
-/// Measurement of a loop, equal on all ranks of the communicator except `error`.
+/// What this rank has moved, and its time without the agreements.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OwnTransfer {
+    /// Bytes.
+    pub bytes: u64,
+    /// Time.
+    pub seconds: f64,
+}
+
+impl OwnTransfer {
+    fn of(bytes: u64, intervals: &TimeBreakdown) -> Self {
+        Self { bytes, seconds: intervals.total_seconds() - intervals.decide_seconds }
+    }
+
+    /// Adds a later one.
+    pub fn add(&mut self, later: Self) {
+        self.bytes = self.bytes.saturating_add(later.bytes);
+        self.seconds += later.seconds;
+    }
+}
+
+/// Measurement of a loop, equal on all ranks of the communicator except `error` and `own`.
 #[derive(Clone, Debug)]
 pub struct LoopMeasurement {
     /// Calls per rank in this round.
@@ -98,6 +122,10 @@ pub struct LoopMeasurement {
     pub decision_cost_seconds: f64,
     /// Time by which waiting for other ranks made the pattern longer than the slowest rank's own time.
     pub imbalance_seconds: f64,
+    /// The slowest rank of each round; empty with one rank.
+    pub slowest_ranks: Vec<SlowestRank>,
+    /// This rank's part.
+    pub own: OwnTransfer,
     /// Batches.
     pub batches: Vec<BatchRecord>,
     /// Reason of the end.
@@ -116,6 +144,16 @@ pub struct LoopMeasurement {
     pub io: Option<ProcessIo>,
 }
 
+/// A rank and its host as one number, so that one reduction finds the lowest rank with its host. Ranks of MPI have 31 bits.
+fn rank_with_host(rank: u64, host: u64) -> u64 {
+    rank << 32 | host.min(u64::from(u32::MAX))
+}
+
+fn slowest_rank(rank_with_host: u64, seconds: f64, all_ranks_ns: u64) -> SlowestRank {
+    let [rank, host] = [rank_with_host >> 32, rank_with_host & u64::from(u32::MAX)];
+    SlowestRank { rank, host, seconds, all_ranks_seconds: all_ranks_ns as f64 / 1e9 }
+}
+
 impl LoopMeasurement {
     /// Measurement without any call.
     pub(super) fn empty(ended: StopReason) -> Self {
@@ -127,6 +165,8 @@ impl LoopMeasurement {
             decisions: 0,
             decision_cost_seconds: 0.0,
             imbalance_seconds: 0.0,
+            slowest_ranks: Vec::new(),
+            own: OwnTransfer::default(),
             batches: Vec::new(),
             ended,
             in_force: None,
@@ -147,6 +187,8 @@ impl LoopMeasurement {
         self.decisions += later.decisions;
         self.decision_cost_seconds += later.decision_cost_seconds;
         self.imbalance_seconds += later.imbalance_seconds;
+        self.slowest_ranks.extend(later.slowest_ranks);
+        self.own.add(later.own);
         self.batches.extend(later.batches);
         self.ended = later.ended;
         self.preallocation_error = self.preallocation_error.take().or(later.preallocation_error);
@@ -169,6 +211,14 @@ impl LoopMeasurement {
         });
     }
 
+    /// Unaligned segments can differ between ranks; a partly buffered pattern is not direct.
+    fn combine_directness(&mut self, direct: u64, buffered: u64) {
+        if let (Some(mine), true) = (&mut self.in_force, direct > 0 && buffered > 0) {
+            mine.direct = Some(false);
+            mine.strategy = format!("direct on {direct} ranks, buffered on {buffered}; rank 0: {}", mine.strategy);
+        }
+    }
+
     /// Reduces the numbers over the ranks, after the clock.
     pub(super) fn reduce(mut self, comm: &Comm, notes: &mut LoopRecorder) -> Result<Self, MpiError> {
         let is_direct = |direct| u64::from(self.in_force.as_ref().is_some_and(|i| i.direct == Some(direct)));
@@ -176,6 +226,8 @@ impl LoopMeasurement {
         let [untold, failed] = [self.io.is_none(), self.error.is_some()].map(u64::from);
         let (moved, allocations) = (self.moved_bytes, self.allocations_in_clock);
         let [calls_read, calls_written] = [io.call_read_bytes, io.call_written_bytes];
+        self.own = OwnTransfer::of(moved, &self.intervals);
+        let own_ns = (self.own.seconds * 1e9).round() as u64;
         let (is_direct, is_buffered) = (is_direct(true), is_direct(false));
         let mut sums = [
             moved,
@@ -188,32 +240,34 @@ impl LoopMeasurement {
             failed,
             is_direct,
             is_buffered,
+            own_ns,
         ];
         comm.sum_u64(&mut sums)?;
-        let [moved, allocations, read_bytes, written_bytes, call_read_bytes, call_written_bytes, untold, failed, direct, buffered] =
+        let [moved, allocations, read_bytes, written_bytes, call_read_bytes, call_written_bytes, untold, failed, direct, buffered, all_ns] =
             sums;
         (self.moved_bytes, self.allocations_in_clock) = (moved, allocations);
         self.io = (untold == 0).then_some(ProcessIo { read_bytes, written_bytes, call_read_bytes, call_written_bytes });
         if failed > 0 {
             self.ended = StopReason::Error;
         }
-        if let (Some(mine), true) = (&mut self.in_force, direct > 0 && buffered > 0) {
-            // Unaligned segments can differ between ranks; a partly buffered pattern is not direct.
-            mine.direct = Some(false);
-            mine.strategy = format!("direct on {direct} ranks, buffered on {buffered}; rank 0: {}", mine.strategy);
-        }
-
+        self.combine_directness(direct, buffered);
         // The recorded intervals are those of the slowest rank, so that they add up to the pattern's time.
         let i = self.intervals;
         let total = i.total_seconds();
         // Only the last batch can differ between the ranks: it may have had no decision after it.
         let last_batch_seconds = notes.batches.last().map_or(0.0, |last| last.seconds);
-        let maxima = [total, total - i.decide_seconds, self.progress.last_seconds, last_batch_seconds];
+        let maxima = [total, self.own.seconds, self.progress.last_seconds, last_batch_seconds];
         // One reduction: with more ranks than cores, and over a network, each takes milliseconds.
         let [longest, own, last_seconds, last_batch_seconds] = notes.reduce_with_decisions(comm, maxima)?;
         self.imbalance_seconds = longest - own;
-        let mut root = [if total >= longest { comm.rank() } else { u64::MAX }];
+        let mut root = [
+            if total >= longest { comm.rank() } else { u64::MAX },
+            if self.own.seconds >= own { rank_with_host(comm.rank(), notes.host) } else { u64::MAX },
+        ];
         comm.min_u64(&mut root)?;
+        if comm.size() > 1 && self.calls > 0 {
+            self.slowest_ranks.push(slowest_rank(root[1], own, all_ns));
+        }
         let mut parts = [i.view_seconds, i.preallocate_seconds, i.transfer_seconds, i.decide_seconds, i.sync_seconds];
         comm.bcast_f64(&mut parts, root[0])?;
         self.intervals = TimeBreakdown {

@@ -21,6 +21,7 @@ pub mod file_verification;
 pub mod files;
 pub mod first_measurement;
 pub mod first_writes;
+mod host_transfers;
 pub mod kernel_counters;
 pub mod limit_check;
 #[cfg(test)]

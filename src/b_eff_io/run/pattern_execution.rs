@@ -14,7 +14,7 @@ use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext};
 #[cfg(feature = "test-hooks")]
 use crate::b_eff_io::run::fault_injection;
 use crate::b_eff_io::run::file_verification;
-use crate::b_eff_io::run::measurement::LoopMeasurement;
+use crate::b_eff_io::run::measurement::{LoopMeasurement, OwnTransfer};
 use crate::b_eff_io::run::pattern_plan::{loop_limits, plan_pattern, PatternPlan};
 use crate::b_eff_io::run::state::RunState;
 use crate::b_eff_io::run::timed_loop;
@@ -314,6 +314,14 @@ impl PatternOutcome {
         match self {
             Self::Measured(m) => (m.moved_bytes, m.io),
             _ => (0, None),
+        }
+    }
+
+    /// What this rank moved, and its time without the agreements.
+    pub(super) fn own(&self) -> OwnTransfer {
+        match self {
+            Self::Measured(m) => m.own,
+            _ => OwnTransfer::default(),
         }
     }
 

@@ -116,6 +116,7 @@ fn conclude(
         None => Evidence::default(),
     };
     let machine = cpu_watch.end(place.cpus, place.comm)?;
+    open.own.add(ran.own());
     update_written(run, place, open, &prelude, ran.calls());
     let during = describe(run, place, open, &prelude);
     let counted = counted_bytes(place, &prelude, &ran);
@@ -293,6 +294,7 @@ fn record(
         decisions: m.decisions,
         decision_cost_seconds: m.decision_cost_seconds,
         imbalance_seconds: Some(m.imbalance_seconds),
+        slowest_ranks: m.slowest_ranks,
         batches: m.batches,
         rounds: Vec::new(),
         ended: m.ended,

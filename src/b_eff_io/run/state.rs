@@ -103,6 +103,8 @@ pub struct RunState<'a> {
     pub data: StampedData,
     /// Files of all partitions, types and backends.
     pub files: Vec<TypeFile>,
+    /// Number of hosts; that of this rank is in the recorder.
+    pub hosts: usize,
     /// Time limit; None without one.
     pub limit: Option<RunLimit>,
     /// Why the run stops; None while it continues.
@@ -228,6 +230,7 @@ impl<'a> RunState<'a> {
                 reused: config.buffers == BufferPolicy::Reused,
             },
             files: Vec::new(),
+            hosts: 1,
             limit: None,
             stop: None,
             full_verify_seconds: 0.0,

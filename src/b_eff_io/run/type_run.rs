@@ -13,7 +13,9 @@ use crate::b_eff_io::records::{JournalLine, OrderedTypeRecord, TypeRecord, TypeR
 use crate::b_eff_io::run::context::{OpenTypeFile, TypeContext};
 use crate::b_eff_io::run::file_verification;
 use crate::b_eff_io::run::files::{TypeFile, WrittenPattern};
+use crate::b_eff_io::run::host_transfers::host_transfers;
 use crate::b_eff_io::run::limit_check::check_limit;
+use crate::b_eff_io::run::measurement::OwnTransfer;
 use crate::b_eff_io::run::pattern_run::run_pattern;
 use crate::b_eff_io::run::state::{BackendState, RunState};
 use crate::frame::records::{AccessMethod, ErrorRecord, RunOutcome};
@@ -130,6 +132,7 @@ fn open(
         file: index,
         segment,
         next_stream_bytes: 0,
+        own: OwnTransfer::default(),
         open_seconds,
         hints_requested,
         hints_granted,
@@ -189,7 +192,7 @@ pub(super) fn find_or_plan(
 
 fn close(run: &mut RunState<'_>, place: TypeContext<'_>, open: OpenTypeFile) -> Result<(), MpiError> {
     let TypeContext { access, partition: part, comm, pattern_type, .. } = place;
-    let OpenTypeFile { backend, handle, file, open_seconds, hints_requested, hints_granted, .. } = open;
+    let OpenTypeFile { backend, handle, file, own, open_seconds, hints_requested, hints_granted, .. } = open;
     let name = run.backends[backend].name.clone();
     let (closed, close_seconds) = timed_call(&mut run.backends[backend], comm, |_| handle.close())?;
     run.limit.iter_mut().for_each(|limit| limit.note_open_or_close(close_seconds));
@@ -197,6 +200,7 @@ fn close(run: &mut RunState<'_>, place: TypeContext<'_>, open: OpenTypeFile) -> 
     // After a signal the names have been removed, which some libraries report; the files are no longer needed.
     let error = closed.err().filter(|_| run.stop != Some(RunOutcome::Interrupted));
     run.agree_on_error(comm, error.as_ref(), &during)?;
+    let hosts = host_transfers(comm, (run.recorder.host, run.hosts), own)?;
     let full_verification = file_verification::verify_file(run, place, backend, file)?;
     let path = run.run_dir.file(&run.files[file].name(0));
     let record = TypeRecord {
@@ -210,6 +214,7 @@ fn close(run: &mut RunState<'_>, place: TypeContext<'_>, open: OpenTypeFile) -> 
         segment_bytes: run.files[file].segment_bytes,
         hints_requested,
         hints_granted,
+        hosts,
         full_verification,
     };
     run.observer.record(match place.repetition {

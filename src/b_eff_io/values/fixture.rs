@@ -79,6 +79,7 @@ fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: AccessMetho
         decisions: 0,
         decision_cost_seconds: 0.0,
         imbalance_seconds: None,
+        slowest_ranks: Vec::new(),
         batches: Vec::new(),
         rounds: Vec::new(),
         ended: if spec.role == Role::Timed { StopReason::Time } else { StopReason::Count },
@@ -113,6 +114,7 @@ fn file(pattern_type: PatternType, ranks: u64, access: AccessMethod) -> TypeReco
         segment_bytes: None,
         hints_requested: Vec::new(),
         hints_granted: vec![("cb_nodes".into(), "2".into())],
+        hosts: Vec::new(),
         full_verification: None,
     }
 }

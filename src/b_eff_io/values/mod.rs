@@ -23,6 +23,7 @@ mod sensitivity;
 mod series;
 mod source;
 pub mod standout;
+mod stragglers;
 mod time_parts;
 mod times;
 mod totals;
@@ -43,6 +44,7 @@ pub use model::{AccessTime, PartitionValue, ReleaseValues, SystemValue, TimeAcco
 pub use orders::{in_order, OrderValue};
 pub use pattern::{few_calls, known_digits, rate, PatternValue};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
+pub use stragglers::{HostValue, Straggler};
 pub use time_parts::{TimePart, TimeShares};
 pub use validity::TOO_SHORT;
 
@@ -93,6 +95,12 @@ pub struct Derived {
     /// Twenty times the cache of the file system, by backend, partition, access: a yardstick for data that is to be on disk.
     #[serde(default)]
     pub cache_yardsticks: Vec<CacheYardstick>,
+    /// Patterns whose slowest rank stands out, in the order of measurement.
+    #[serde(default)]
+    pub stragglers: Vec<Straggler>,
+    /// By backend, partition, access, type, host; empty if one host takes part.
+    #[serde(default)]
+    pub hosts: Vec<HostValue>,
     /// By backend and release.
     pub validity: Vec<Validity>,
     /// 95 % confidence intervals from repetitions.
@@ -150,6 +158,8 @@ fn of_partitions(result: &RunResult, (patterns, reads): (Vec<PatternValue>, Vec<
         patterns,
         reads,
         orders: orders::values(result),
+        stragglers: stragglers::stragglers(result),
+        hosts: stragglers::host_values(result),
         account: account::account(result),
         storage_drift: storage_drift::drift_by_direction(&result.probes),
         intervals,

@@ -6,6 +6,7 @@ use beff_backends::{FilePath, OpenMode, OpenRequest};
 
 use super::*;
 use crate::b_eff_io::run::batching::CallsEnd;
+use crate::b_eff_io::run::measurement::OwnTransfer;
 use crate::frame::run::testing::{
     approx_equal, clear_log, driver, log, log_of, run_ranks, scripted_call, with_script, Script, ScriptedOutcome,
 };
@@ -58,6 +59,7 @@ fn run_case(ranks: u64, scripts: impl Fn(u64) -> Script + Sync, given: &LoopCase
         let task = LoopTask { pattern: &pattern, direction, limits, hints: &given.hints, resume };
         let live = ByteCounter::default();
         let mut notes = LoopRecorder::new(true, ByteCounter::clone(&live));
+        notes.host = 10 + comm.rank();
         if resume.is_some() {
             // An earlier round has prepared and left its notes.
             file.prepare(&pattern, direction, &mut buffer, &[]).unwrap();
@@ -79,7 +81,9 @@ fn run_case(ranks: u64, scripts: impl Fn(u64) -> Script + Sync, given: &LoopCase
         RankResult { m, log: log(), calls, live_bytes: live.load(Ordering::Relaxed), latencies }
     });
     // All ranks have the same numbers.
-    let shared = |m: &LoopMeasurement| format!("{:?}", LoopMeasurement { error: None, in_force: None, ..m.clone() });
+    let shared = |m: &LoopMeasurement| {
+        format!("{:?}", LoopMeasurement { error: None, in_force: None, own: OwnTransfer::default(), ..m.clone() })
+    };
     assert!(
         seen.iter().all(|one| shared(&one.m) == shared(&seen[0].m)),
         "{:?}",
@@ -133,6 +137,22 @@ fn a_write_is_timed_part_by_part_on_the_slowest_rank() {
         assert_parts(m, [3.0, 3.0 * 0.25 + 0.5, 24.0, 0.09, 32.0]);
         assert_eq!((m.calls, m.moved_bytes, m.decisions), (3, 3 * CALL_BYTES * ranks, 3));
         assert!(approx_equal(m.decision_cost_seconds, 0.09) && approx_equal(m.imbalance_seconds, 0.09), "{m:?}");
+        // The others need half of that.
+        let own_seconds = 3.0 + 3.0 * 0.25 + 0.5 + 24.0 + 32.0;
+        for (rank, one) in seen.iter().enumerate() {
+            let expected = if rank == 1.min(ranks as usize - 1) { own_seconds } else { own_seconds / 2.0 };
+            assert!(one.m.own.bytes == 3 * CALL_BYTES && approx_equal(one.m.own.seconds, expected), "{:?}", one.m.own);
+        }
+        match m.slowest_ranks.as_slice() {
+            [] => assert_eq!(ranks, 1),
+            [slowest] => {
+                assert_eq!((slowest.rank, slowest.host), (1, 11));
+                let all_seconds = own_seconds * (1.0 + (ranks - 1) as f64 / 2.0);
+                assert!(approx_equal(slowest.seconds, own_seconds), "{slowest:?}");
+                assert!(approx_equal(slowest.all_ranks_seconds, all_seconds), "{slowest:?}");
+            }
+            several => panic!("{several:?}"),
+        }
         let batches: Vec<_> = m.batches.iter().map(|batch| (batch.calls, (batch.seconds * 1e6).round())).collect();
         assert_eq!(batches, [(1, 8.25e6); 3]);
         assert_eq!((&m.ended, m.error.is_none(), &m.preallocation_error), (&StopReason::Count, true, &None));
