@@ -1,6 +1,6 @@
 //! Options of `beff-raw io` and `beff-raw plan`; [`super::config_build`] turns them into the configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -259,8 +259,8 @@ pub struct PlanArgs {
     /// Number of ranks of the run
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub ranks: u64,
-    /// Bandwidth of all ranks together: assumed, in bytes per second, or as measured by the run of this result (.json, .jsonl); determines the
-    /// bytes and file sizes shown
+    /// Bandwidth of all ranks together: assumed, in bytes per second, or as measured by the run of this result (.json, .jsonl; of a
+    /// directory the newest .json); determines the bytes and file sizes shown
     #[arg(long, value_name = "SIZE|FILE", default_value = "1G", value_parser = rate)]
     pub rate: PlannedRate,
     /// Print the plan as JSON instead of a table
@@ -376,10 +376,12 @@ fn preallocate_values() -> impl TypedValueParser<Value = PreallocatePolicy> {
 
 /// Bytes per second, with an optional `/s`, or a result.
 pub(crate) fn rate(text: &str) -> Result<PlannedRate, String> {
-    if text.ends_with(".json") || text.ends_with(".jsonl") {
+    let size = options::parse_size(text.strip_suffix("/s").unwrap_or(text));
+    let is_directory = size.is_err() && Path::new(text).is_dir();
+    if text.ends_with(".json") || text.ends_with(".jsonl") || is_directory {
         return Ok(PlannedRate::Measured(text.into()));
     }
-    let rate = options::parse_size(text.strip_suffix("/s").unwrap_or(text))?;
+    let rate = size?;
     if rate == 0 {
         return Err("at 0 bytes per second nothing would be written; give the expected bandwidth, e.g. 1G".into());
     }

@@ -112,8 +112,8 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         })?;
         run.limit = RunLimit::new(time_limit.clone());
         run.cut = cut.as_ref();
-        run.hosts = survey.hosts.len();
-        run.recorder.host = survey.placement.get(world.rank() as usize).map_or(0, |placement| placement.host);
+        run.hosts = survey.hosts as usize;
+        run.recorder.host = survey.host;
         start::announce_run(world, &args.progress, config.out.as_deref(), || {
             announce(config, world.size(), run.all_seconds) + &time_limit::announcement(time_limit.as_ref())
         });

@@ -24,6 +24,7 @@ use crate::frame::input;
 use crate::frame::records::StorageKey;
 use crate::frame::report::journal::read_journal;
 use crate::frame::report::parse;
+use crate::frame::result_directory::ResultDirectory;
 use crate::frame::system::storage;
 use crate::frame::units::format_size;
 
@@ -141,7 +142,8 @@ fn measured_rates(path: &Path) -> Result<MeasuredRates, UsageError> {
             "Name the result (PREFIX.json or PREFIX.jsonl) of a run of b_eff_io, or give a bandwidth, e.g. --rate 1G.";
         UsageError::new(format!("--rate {}: {cause}", path.display()), next_step)
     };
-    let bytes = input::read_result(path).map_err(|e| refused(e.to_string()))?;
+    let newest = if path.is_dir() { Some(ResultDirectory::newest_of(path)?) } else { None };
+    let bytes = input::read_result(newest.as_deref().unwrap_or(path)).map_err(|e| refused(e.to_string()))?;
     let result: RunResult = match bytes.starts_with(JOURNAL_BEGIN) {
         true => read_journal(&bytes).map_err(|e| refused(e.to_string()))?,
         false => parse(&bytes).map_err(|e| refused(e.to_string()))?,

@@ -9,8 +9,10 @@ use serde_json::Value;
 use crate::frame::benchmark::Command;
 use crate::frame::error::UsageError;
 use crate::frame::input;
+use crate::frame::result_directory::ResultDirectory;
 
 const FROM: &str = "from";
+const FROM_OPTION: &str = "--from";
 /// Of `io`: implies `--from`.
 const CONTINUE: &str = "--continue";
 /// Options of one run alone: its output and its progress reports.
@@ -19,7 +21,7 @@ const RUN_SPECIFIC: [&str; 8] = ["from", "continued", "out", "metrics", "progres
 /// The option, for every command that measures.
 pub(super) fn from_option(heading: &'static str) -> Arg {
     Arg::new(FROM).long(FROM).value_name("FILE").help_heading(heading).help(
-        "Use all options of this result (PREFIX.json or PREFIX.jsonl) except output options; options on the command line override them",
+        "Use all options of this result (PREFIX.json or PREFIX.jsonl; of a directory the newest PREFIX.json) except output options; options on the command line override them",
     )
 }
 
@@ -34,6 +36,13 @@ pub(super) fn expand(
     translate: impl Fn(Vec<OsString>) -> Result<Vec<OsString>, UsageError>,
 ) -> Result<Vec<OsString>, UsageError> {
     let Some((option, path, typed)) = extract_from_option(&args) else { return Ok(args) };
+    let path = match Path::new(&path) {
+        // Of a directory the newest result; --continue needs the journal of one run.
+        directory if option == FROM_OPTION && directory.is_dir() => {
+            ResultDirectory::newest_of(directory)?.into_os_string()
+        }
+        _ => path,
+    };
     let file = format!("{option} {}", path.to_string_lossy());
     let recorded = recorded_command_line(&file, Path::new(&path))?;
     merge_arguments(commands, &translate(recorded)?, &typed, &file)
@@ -45,7 +54,7 @@ fn extract_from_option(args: &[OsString]) -> Option<(&'static str, OsString, Vec
     for (at, arg) in args[..end].iter().enumerate() {
         let text = arg.to_str().unwrap_or_default();
         let (option, inside) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
-        if option != "--from" && option != CONTINUE {
+        if option != FROM_OPTION && option != CONTINUE {
             continue;
         }
         let (value, words) = match inside {
@@ -55,7 +64,7 @@ fn extract_from_option(args: &[OsString]) -> Option<(&'static str, OsString, Vec
         // The command itself reads what it continues.
         let own = if option == CONTINUE { &args[at..at + words] } else { &[] };
         let rest = args[..at].iter().chain(own).chain(&args[at + words..]).cloned().collect();
-        return Some((if option == CONTINUE { CONTINUE } else { "--from" }, value, rest));
+        return Some((if option == CONTINUE { CONTINUE } else { FROM_OPTION }, value, rest));
     }
     None
 }
@@ -224,6 +233,25 @@ mod tests {
         );
         let all = expand(words("b -q"), &all_commands(), Ok).unwrap();
         assert_eq!(all, words("b -q"));
+    }
+
+    #[test]
+    fn a_directory_stands_for_its_newest_result() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, day, time) in [("old", 1, "1m"), ("new", 30, "2m"), ("middle", 15, "3m")] {
+            let manifest = format!(
+                "{{\"started_utc\": \"2026-11-{day:02}T03:00:00Z\", \"command_line\": [\"x\", \"-T\", \"{time}\"]}}"
+            );
+            let text = format!("{{\"program\": \"beff-raw\", \"schema_version\": 1, \"manifest\": {manifest}}}\n");
+            std::fs::write(directory.path().join(format!("{name}.json")), text).unwrap();
+        }
+        let path = directory.path().to_str().unwrap();
+        let all = expand(words(&format!("b --from {path} -q")), &all_commands(), Ok).unwrap();
+        assert_eq!(all, words("b io -T 2m -q"));
+        let refused = |line: String| expand(words(&line), &all_commands(), Ok).unwrap_err().to_string();
+        assert!(refused(format!("b --continue {path}")).contains(path), "a cut run is one journal");
+        let empty = tempfile::tempdir().unwrap();
+        assert!(refused(format!("b --from={}", empty.path().display())).contains("without results"));
     }
 
     #[test]

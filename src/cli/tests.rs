@@ -143,6 +143,7 @@ fn other_commands() {
     assert_eq!((plan.ranks, plan.rate, plan.json), (142, PlannedRate::Assumed(20 << 30), true));
     let plan: PlanArgs = args("plan", "beff-raw plan -n 2 --rate runs/a.json");
     assert_eq!(plan.rate, PlannedRate::Measured("runs/a.json".into()));
+    assert_eq!(crate::b_eff_io::cli::rate("/"), Ok(PlannedRate::Measured("/".into())), "a directory");
     let report: ReportArgs = args("report", "beff-raw report a.json b.jsonl --format sum --details");
     assert_eq!((report.files.len(), report.format.as_str(), report.details), (2, "sum", true));
     assert_eq!(parse("beff-raw info").unwrap().0.name, "info");

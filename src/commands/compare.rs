@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::results::{check_names, open};
+use super::results::{check_names, expand_directories, open};
 use crate::frame::benchmark::{parse_options, BenchmarkModule, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
@@ -39,8 +39,8 @@ const AFTER_HELP: &str = concat!(
       beff-raw compare base1.json,base2.json,base3.json new.json --fail-below 0.95 --markdown
 
 Sides:
-  Each FILE is a side, or several runs of it with commas between; with `--` between, all
-  files up to it are one side. Each side is compared with the first.
+  Each FILE is a side, or several runs of it with commas between, or a directory with its
+  runs (*.json); with `--` between, all files up to it are one side. Each side is compared with the first.
 
 ",
     common_help!()
@@ -63,7 +63,7 @@ pub enum CompareFormat {
 /// Options of `compare`.
 #[derive(Clone, Debug, Args)]
 pub struct CompareArgs {
-    /// Results: journals (.jsonl) or documents (.json); runs of a side with commas, or sides with -- between
+    /// Results: journals (.jsonl), documents (.json), or directories with documents; runs of a side with commas, or sides with -- between
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Exit code 4 if a number is judged slower, and its speed is less than this share of that of the first side: 95%, or 0.95
@@ -169,6 +169,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
         .into());
     }
     sides.iter().try_for_each(|files| check_names(files))?;
+    let sides = sides.iter().map(|files| expand_directories(files)).collect::<Result<Vec<_>, _>>()?;
     let (benchmark, loaded) = load_all(&sides)?;
     let named: Vec<ComparisonSide> =
         sides.iter().zip(&loaded).enumerate().map(|(n, (files, runs))| describe_side(n, files, runs)).collect();

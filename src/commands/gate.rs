@@ -12,6 +12,7 @@ use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::{common_help, InconclusivePolicy};
 use crate::frame::report::comparison::history::{json, markdown, text, HistoryView};
+use crate::frame::result_directory::{name_of, ResultDirectory};
 use crate::frame::values::history::{judge, HistoryOptions, HistoryRun, HistoryVerdict};
 
 /// The command.
@@ -30,6 +31,8 @@ const AFTER_HELP: &str = concat!(
     "Examples:
   A run against the earlier ones in a directory, for example after each nightly run:
       beff-raw gate nightly nightly/2026-11-30.json
+  The newest run of the directory:
+      beff-raw gate nightly nightly
   Across updates of kernel or MPI, as Markdown, ignoring what is within 3 %:
       beff-raw gate nightly new.json --set-up any --fail-below 97% --markdown
 
@@ -57,7 +60,7 @@ pub struct GateArgs {
     /// Directory with the results (.json) of the runs before it; its subdirectories are not read
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// Result to judge: a journal (.jsonl) or document (.json); it may be in DIR
+    /// Result to judge: a journal (.jsonl) or document (.json), which may be in DIR; of a directory the newest result
     #[arg(value_name = "NEW")]
     pub file: PathBuf,
     /// Runs of the baseline: the last N good ones before NEW
@@ -85,8 +88,9 @@ pub struct GateArgs {
 /// # Errors
 /// A file that is not a result, or a directory that cannot be read.
 pub fn run(args: &GateArgs) -> anyhow::Result<Exit> {
-    check_names(std::slice::from_ref(&args.file))?;
-    let (benchmark, report) = open(&args.file)?;
+    let new = if args.file.is_dir() { ResultDirectory::newest_of(&args.file)? } else { args.file.clone() };
+    check_names(std::slice::from_ref(&new))?;
+    let (benchmark, report) = open(&new)?;
     let newest = report.comparable();
     let Earlier { runs, unreadable, other_benchmarks } = read_directory(&args.directory, benchmark.name)?;
     let options = HistoryOptions {
@@ -97,7 +101,7 @@ pub fn run(args: &GateArgs) -> anyhow::Result<Exit> {
     let history = judge(&newest, &runs, options);
     let view = HistoryView {
         title: benchmark.title,
-        file: &args.file.display().to_string(),
+        file: &new.display().to_string(),
         directory: &args.directory.display().to_string(),
         unreadable: &unreadable,
         other_benchmarks,
@@ -125,7 +129,7 @@ struct Earlier {
     other_benchmarks: u64,
 }
 
-/// Reads all documents of a directory, in order of their names.
+/// Reads all results of a directory, in order of their names.
 fn read_directory(directory: &Path, benchmark: &str) -> anyhow::Result<Earlier> {
     let name = directory.display();
     if !directory.is_dir() {
@@ -135,16 +139,11 @@ fn read_directory(directory: &Path, benchmark: &str) -> anyhow::Result<Earlier> 
         )
         .into());
     }
-    let next = "Name a directory that can be read.";
-    let entries: Result<Vec<_>, _> = std::fs::read_dir(directory).and_then(Iterator::collect);
-    let entries: Vec<std::fs::DirEntry> =
-        entries.map_err(|e| anyhow!("cannot read the directory {name}: {e}. {next}"))?;
-    let mut paths: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json") && path.is_file());
-    paths.sort();
-    let mut earlier = Earlier::default();
-    for path in paths {
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let ResultDirectory { results, others } = ResultDirectory::read(directory)
+        .map_err(|e| anyhow!("cannot read the directory {name}: {e}. Name a directory that can be read."))?;
+    let mut earlier = Earlier { unreadable: others, ..Earlier::default() };
+    for path in results {
+        let file = name_of(&path);
         match open(&path) {
             Ok((known, report)) if known.name == benchmark => {
                 earlier.runs.push(HistoryRun { file, run: report.comparable() });
@@ -153,6 +152,7 @@ fn read_directory(directory: &Path, benchmark: &str) -> anyhow::Result<Earlier> 
             Err(_) => earlier.unreadable.push(file),
         }
     }
+    earlier.unreadable.sort();
     Ok(earlier)
 }
 

@@ -117,8 +117,12 @@ fn exit_codes_are_those_of_the_verdicts() {
     ] {
         assert_eq!(run(&words(&[&[directory, file.as_str()], more].concat())).unwrap(), exit, "{file} {more:?}");
     }
+    // The newest run of a directory: the one that was cut.
+    assert_eq!(run(&words(&[directory, directory])).unwrap(), Exit::Inconclusive);
+    fs::remove_file(&cut).unwrap();
+    assert_eq!(run(&words(&[directory, directory])).unwrap(), Exit::BelowLimit);
     for (line, parts) in [
-        ([slow.as_str(), directory], ["neither a journal", ".json"]),
+        ([slow.as_str(), directory], ["is not a directory", "beff-raw gate DIR NEW.json"]),
         (["no-such-directory", &slow], ["is not a directory", "beff-raw gate DIR NEW.json"]),
     ] {
         let error = run(&words(&line)).unwrap_err().to_string();

@@ -8,14 +8,17 @@ use std::thread;
 
 use anyhow::anyhow;
 
-use super::results::open_with;
+use super::results::{open_with, short_names};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::html::{self, records, PageRun};
-use crate::frame::report::model::ReportSection;
+use crate::frame::report::model::{ReportBlock, ReportSection};
+use crate::frame::report::over_time::section;
 use crate::frame::report::picture::{MeasuredPoint, Picture};
+use crate::frame::report::text::count;
 use crate::frame::report::DetailLevel;
 use crate::frame::terminal_escape::line;
+use crate::frame::values::over_time::{self, DatedRun, TimeSeries};
 
 const STDOUT: &str = "-";
 
@@ -114,13 +117,39 @@ fn render_pictures(
     named.iter().filter_map(|(name, picture)| Some((format!("{name}{ending}"), text(picture)?))).collect()
 }
 
+/// Runs of time series that are shown in full; earlier ones only over time.
+const MAX_FULL_RUNS: usize = 24;
+
 /// Reads the runs, and derives what is shown of all of them together.
 fn load_sources(files: &[PathBuf], rmax: Option<f64>) -> anyhow::Result<(Vec<PageRun>, Vec<ReportSection>)> {
-    let mut sources = Vec::new();
-    let mut points: Vec<MeasuredPoint> = Vec::new();
-    let mut left = records::MAX_BYTES;
-    for path in files {
-        let (_, report) = open_with(path, rmax)?;
+    let names = short_names(files);
+    let (mut reports, mut dated) = (Vec::new(), Vec::new());
+    for (path, name) in files.iter().zip(&names) {
+        let (benchmark, report) = open_with(path, rmax)?;
+        if files.len() > 1 {
+            dated.push(DatedRun { benchmark: benchmark.title, file: name.clone(), run: report.comparable() });
+        }
+        // Many are read again when they are shown.
+        reports.push(Some(report).filter(|_| files.len() <= MAX_FULL_RUNS));
+    }
+    let all_series = over_time::series(&dated);
+    let newest: Vec<&str> = newest_runs(&all_series, 1);
+    let in_full: Vec<&str> = newest_runs(&all_series, MAX_FULL_RUNS);
+    let all_of_series: Vec<&str> = newest_runs(&all_series, usize::MAX);
+    let (mut sources, mut points) = (Vec::new(), Vec::new());
+    let (mut left, mut runs_over_ranks, mut omitted) = (records::MAX_BYTES, 0, 0);
+    for ((report, path), name) in reports.into_iter().zip(files).zip(&names) {
+        let is_of_series = all_of_series.contains(&name.as_str());
+        if is_of_series && !in_full.contains(&name.as_str()) {
+            omitted += 1;
+            continue;
+        }
+        let report = report.map_or_else(|| Ok(open_with(path, rmax)?.1), Ok::<_, anyhow::Error>)?;
+        // The others of a series are over time.
+        if newest.contains(&name.as_str()) || !is_of_series {
+            points.extend(report.over_ranks().into_iter().map(|p| MeasuredPoint { run: name.clone(), ..p }));
+            runs_over_ranks += 1;
+        }
         let (model, records) = thread::scope(|scope| {
             // Both take long with many records.
             let records = scope.spawn(|| report.records(left));
@@ -128,13 +157,26 @@ fn load_sources(files: &[PathBuf], rmax: Option<f64>) -> anyhow::Result<(Vec<Pag
             (model, records.join().unwrap_or_else(|panic| resume_unwind(panic)))
         });
         left -= records.as_ref().map_or(0, Vec::len);
-        points.extend(report.over_ranks());
         sources.push(PageRun { model, file: path.display().to_string(), records });
         // Freed in the background: there can be millions of values.
         drop(thread::spawn(move || drop(report)));
     }
-    let common = if files.len() > 1 { html::ranks_section(&points, files.len()) } else { None };
-    Ok((sources, common.into_iter().collect()))
+    let mut dates = section(&all_series);
+    if let (Some(dates), true) = (&mut dates, omitted > 0) {
+        dates.blocks.push(ReportBlock::Notes(vec![format!(
+            "The last {MAX_FULL_RUNS} runs of each series are below in full; {} only here.",
+            count(omitted, "earlier run")
+        )]));
+    }
+    let over_ranks = if files.len() > 1 { html::ranks_section(&points, runs_over_ranks) } else { None };
+    Ok((sources, dates.into_iter().chain(over_ranks).collect()))
+}
+
+/// The last runs of each series, by their names.
+fn newest_runs<'a>(all: &[TimeSeries<'a>], most: usize) -> Vec<&'a str> {
+    let of =
+        |series: &TimeSeries<'a>| series.runs.iter().rev().take(most).map(|run| run.file.as_str()).collect::<Vec<_>>();
+    all.iter().flat_map(of).collect()
 }
 
 /// All pictures with file names: the run if there are several, the benchmark, the picture.

@@ -6,6 +6,7 @@ pub mod gate;
 mod html_page;
 pub mod info;
 pub mod man;
+mod over_time;
 pub mod profile;
 pub mod report;
 mod results;

@@ -8,7 +8,8 @@ use clap::Args;
 
 use super::acceptance::{self, AcceptanceRequest};
 use super::html_page;
-use super::results::{check_names, open, open_with};
+use super::over_time::OverTime;
+use super::results::{check_names, expand_directories, open, open_with, short_names, skip};
 use crate::benchmarks::formats;
 use crate::frame::benchmark::{keep_arguments, parse_options, BenchmarkModule, Command};
 use crate::frame::command::publish;
@@ -16,9 +17,10 @@ use crate::frame::command::stdout::publish_sheet;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::{common_help, parse_positive, RequireArgs, UndecidedArgs};
 use crate::frame::report::html;
-use crate::frame::report::picture::PictureLabels;
+use crate::frame::report::picture::{MeasuredPoint, PictureLabels};
 use crate::frame::report::system_list::{self, ListedValue};
 use crate::frame::report::{DetailLevel, LoadedReport, SaveStatus};
+use crate::frame::result_directory::name_of;
 
 /// The command.
 pub const COMMAND: Command = Command {
@@ -36,8 +38,8 @@ const AFTER_HELP: &str = concat!(
     "Examples:
   All tables of a run; with --details also every pattern; of a run that was killed scratch.jsonl:
       beff-raw report scratch.json --full
-  A page for a browser, with pictures, tables and records in one file; several runs also as values over ranks:
-      beff-raw report n2.json n4.json n8.json --html scaling.html
+  A page for a browser, with pictures, tables and records in one file; several runs, here all of a directory, also over ranks and over time:
+      beff-raw report nightly --html nightly.html
   The value of a system: the maximum over runs, and a list of all results:
       beff-raw report --system run*.json other.sum
 
@@ -56,13 +58,13 @@ const PICTURE_LABELS: PictureLabels =
 const COMMON_FORMATS: [(&str, &str); 3] = [
     (TABLE, "for people"),
     (JSON, "everything, with derived values; of several files an array"),
-    (CSV, "one line per pattern and access method; of several files one table"),
+    (CSV, "one line per pattern and access method; of several files one table, with the changes of the set-up between runs of one definition"),
 ];
 
 /// Options of `report`.
 #[derive(Clone, Debug, Args)]
 pub struct ReportArgs {
-    /// Results: journals (.jsonl) or documents (.json)
+    /// Results: journals (.jsonl), documents (.json), or directories with documents
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// All tables, warnings and settings, not one screen
@@ -125,11 +127,13 @@ impl ReportArgs {
 /// The first file that cannot be read or is not a result.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     args.check()?;
+    let named = &args.files;
+    let args = &ReportArgs { files: expand_directories(named)?, ..args.clone() };
     if let Some(requirements) = &args.acceptance.require {
         return acceptance::run(&acceptance_request(args, requirements)?);
     }
     if args.system {
-        return system(args);
+        return system(args, named);
     }
     let wanted = html_page::PageOutputs {
         page: args.html.as_deref(),
@@ -147,8 +151,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         publish(&join_results(args)?)?;
         return Ok(Exit::Ok);
     }
+    let mut dates = OverTime::new(&args.files);
     for path in &args.files {
         let (benchmark, report) = open_with(path, args.rmax)?;
+        dates.add(benchmark, report.as_ref());
         let is_read = if args.format == TABLE {
             let level = DetailLevel::of(args.full, args.details);
             publish_sheet(|place| report.sheet(level, place), SaveStatus::LoadedFrom(path.clone()))?
@@ -156,8 +162,11 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
             publish(&render_format(report.as_ref(), benchmark, args, path)?)?
         };
         if !is_read {
-            break;
+            return Ok(Exit::Ok);
         }
+    }
+    if let Some(text) = dates.text().filter(|_| args.format == TABLE) {
+        publish(text.as_bytes())?;
     }
     Ok(Exit::Ok)
 }
@@ -181,12 +190,17 @@ fn acceptance_request<'a>(args: &'a ReportArgs, requirements: &'a Path) -> Resul
     })
 }
 
-/// The list of results, and the maxima of their systems.
-fn system(args: &ReportArgs) -> anyhow::Result<Exit> {
+/// The list of results, and the maxima of their systems. Of a directory other results are skipped.
+fn system(args: &ReportArgs, named: &[PathBuf]) -> anyhow::Result<Exit> {
     let mut all = Vec::new();
     for path in &args.files {
         let (benchmark, report) = open(path)?;
         let own = report.listed();
+        if own.is_empty() && !named.contains(path) {
+            let directory = path.parent().unwrap_or(Path::new("."));
+            skip(directory, &[name_of(path)], "results without a value of b_eff_io");
+            continue;
+        }
         if own.is_empty() {
             return Err(UsageError::new(
                 format!(
@@ -223,6 +237,7 @@ fn system(args: &ReportArgs) -> anyhow::Result<Exit> {
 /// Several results as one table with one header, or as one array of documents.
 fn join_results(args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
     let (mut all, mut first): (Vec<u8>, Option<(&Path, Vec<u8>)>) = (Vec::new(), None);
+    let (mut dates, mut tables) = (OverTime::new(&args.files), Vec::new());
     for path in &args.files {
         let (benchmark, report) = open_with(path, args.rmax)?;
         let bytes = render_format(report.as_ref(), benchmark, args, path)?;
@@ -234,10 +249,7 @@ fn join_results(args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
         let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
         let (header, lines) = bytes.split_at(end);
         match &first {
-            None => {
-                all.extend_from_slice(header);
-                first = Some((path, header.to_vec()));
-            }
+            None => first = Some((path, header.to_vec())),
             Some((of, known)) if known != header => {
                 return Err(UsageError::new(
                     format!(
@@ -251,17 +263,20 @@ fn join_results(args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
             }
             Some(_) => {}
         }
-        all.extend_from_slice(lines);
+        dates.add(benchmark, report.as_ref());
+        tables.push(lines.to_vec());
     }
     if args.format == JSON {
         all.extend_from_slice(b"\n]\n");
+        return Ok(all);
     }
-    Ok(all)
+    let (_, header) = first.unwrap_or((Path::new(""), Vec::new()));
+    dates.join_tables(&header, &tables)
 }
 
 fn picture(files: &[PathBuf]) -> anyhow::Result<String> {
     let mut points = Vec::new();
-    for path in files {
+    for (path, name) in files.iter().zip(short_names(files)) {
         let (benchmark, report) = open(path)?;
         if benchmark.formats.iter().all(|own| own.name != SVG) {
             return Err(unsupported_format(benchmark, SVG, path).into());
@@ -274,7 +289,7 @@ fn picture(files: &[PathBuf]) -> anyhow::Result<String> {
             )
             .into());
         }
-        points.extend(own);
+        points.extend(own.into_iter().map(|point| MeasuredPoint { run: name.clone(), ..point }));
     }
     html::ranks_svg(&points, PICTURE_LABELS)
         .ok_or_else(|| anyhow!("the picture cannot be drawn: there is nothing to draw"))

@@ -13,9 +13,53 @@ use crate::frame::error::UsageError;
 use crate::frame::input;
 use crate::frame::paths::shell_word;
 use crate::frame::report::LoadedReport;
+use crate::frame::result_directory::ResultDirectory;
+use crate::frame::terminal_escape::line;
 
 /// Extensions of journals, documents, and files of other programs: summaries, tables of IMB-IO.
 const EXTENSIONS: [&str; 7] = ["jsonl", "json", "sum", "imb", "txt", "out", "log"];
+
+/// Names of files in one line of a message.
+const MAX_NAMES: usize = 3;
+
+/// The files that the user named, with the results of each directory in its place. What is no result in a directory is skipped, which is said
+/// in one line.
+///
+/// # Errors
+/// A directory that cannot be read, or has no results.
+pub(super) fn expand_directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, UsageError> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let ResultDirectory { results, others } = ResultDirectory::results_of(path)?;
+        if !others.is_empty() {
+            skip(path, &others, "no results that this version reads");
+        }
+        files.extend(results);
+    }
+    Ok(files)
+}
+
+/// Says which files of a directory are skipped.
+pub(super) fn skip(directory: &Path, names: &[String], reason: &str) {
+    let more = names.len().saturating_sub(MAX_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let first = names.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    eprintln!("beff-raw: {}", line(&format!("skipped in {}, {reason}: {first}{more}", directory.display())));
+}
+
+/// Short names of files, for curves: without directory and extension where these still differ.
+pub(super) fn short_names(files: &[PathBuf]) -> Vec<String> {
+    let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let stems: Vec<String> = files.iter().map(stem).collect();
+    let has_own = |name: &String| stems.iter().filter(|other| *other == name).count() == 1;
+    let name =
+        |(path, stem): (&PathBuf, &String)| if has_own(stem) { stem.clone() } else { path.display().to_string() };
+    files.iter().zip(&stems).map(name).collect()
+}
 
 /// Refuses files whose extension is not that of a result.
 pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
@@ -30,7 +74,8 @@ pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
     if let Some(path) = files.iter().find(is_empty_output) {
         return Err(empty_file_error(path));
     }
-    files.iter().find(|path| !is_result(path)).map_or(Ok(()), |path| {
+    // Directories stand for the results in them.
+    files.iter().find(|path| !is_result(path) && !path.is_dir()).map_or(Ok(()), |path| {
         Err(UsageError::new(
             format!(
                 "{}: neither a journal (.jsonl) nor a result (.json), nor a text of another program (.sum, .imb, .txt, .out, \
@@ -183,6 +228,25 @@ mod tests {
         assert!(check_names(&[table]).unwrap_err().cause.contains("neither a journal"));
         assert!(check_names(&[dir.path().join("missing.darshan")]).unwrap_err().cause.contains("neither"));
         assert!(check_names(&[dir.path().join("missing.json")]).is_ok());
+    }
+
+    #[test]
+    fn a_directory_stands_for_its_results() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &[u8]| std::fs::write(dir.path().join(name), content).unwrap();
+        write("b.json", b"{\"program\": \"beff-raw\", \"schema_version\": 1}\n");
+        write("a.json", b"{\"program\": \"beff-raw\", \"schema_version\": 1}\n");
+        write("notes.json", b"{}");
+        let named = [PathBuf::from("first.json"), dir.path().to_owned(), PathBuf::from("last.json")];
+        let names: Vec<String> = short_names(&expand_directories(&named).unwrap());
+        assert_eq!(names, ["first", "a", "b", "last"]);
+        check_names(&named).unwrap();
+        let empty = dir.path().join("empty");
+        std::fs::create_dir(&empty).unwrap();
+        let error = expand_directories(&[empty]).unwrap_err();
+        assert!(error.cause.contains("without results"), "{error}");
+        let same = ["x/run.json", "y/run.json", "y/other.json"].map(PathBuf::from);
+        assert_eq!(short_names(&same), ["x/run.json", "y/run.json", "other"]);
     }
 
     /// A job killed while it wrote its results leaves files of 0 bytes.

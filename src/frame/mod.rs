@@ -15,6 +15,7 @@ pub mod paths;
 pub mod rank_directories;
 pub mod records;
 pub mod report;
+pub mod result_directory;
 pub mod run;
 pub mod system;
 pub mod trials;

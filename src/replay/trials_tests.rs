@@ -62,6 +62,7 @@ fn config(directory: &Path, backend: &str, hints: &[(&str, &str)]) -> TrialConfi
 
 fn survey() -> Survey {
     Survey {
+        host: 0,
         hosts: 1,
         ranks_of_first_host: 1,
         description: HostDescription::default(),

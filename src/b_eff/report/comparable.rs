@@ -37,11 +37,12 @@ const FIELDS: [(&str, ConfigFieldRole); 14] = [
 
 pub(super) fn comparable(result: &CommResult, derived: &CommDerived) -> ComparableRun {
     let disturbed = result.patterns.iter().any(|p| is_disturbed(&p.interference));
+    let intervals = derived.value.of_repetitions.b_eff.and_then(|found| found.interval_bytes_per_second);
     let value = derived.value.b_eff.map(|level| Quantity {
         context: MeasurementContext { has_interference: disturbed, ..MeasurementContext::default() },
         ..quantity(QuantityLevel::Value, "b_eff", "", rate(level.bytes_per_second))
+            .with_interval(intervals.map(|ends| ends.map(|end| end / 1e6)))
     });
-    let intervals = derived.value.of_repetitions.b_eff.and_then(|found| found.interval_bytes_per_second);
     ComparableRun {
         identity: facts::identity(&result.setup.machine, ""),
         started_utc: result.setup.machine.started_utc.clone(),

@@ -2,6 +2,7 @@
 
 use super::layout::{ROWS, ROW_BYTES};
 use super::options::FIELDS;
+use super::values::best_ranks;
 use crate::b_eff_io::records::{OrderedRecord, PatternRecord, RunResult, TimeBreakdown};
 use crate::b_eff_io::values::acceptance::run_doubts;
 use crate::b_eff_io::values::{cache_share, few_calls, rate, Derived, PatternValue, TypeValue};
@@ -19,11 +20,17 @@ use crate::frame::values::NULL_BACKEND;
 
 pub(super) fn comparable(result: &RunResult, derived: &Derived) -> ComparableRun {
     let mut quantities = release_quantities(result, derived);
-    quantities.extend(derived.types.iter().filter_map(|value| type_quantity(result, value)));
+    quantities.extend(derived.types.iter().filter_map(|value| {
+        let interval = derived.intervals.of_type(&value.backend, value.ranks, value.access, value.pattern_type);
+        Some(type_quantity(result, value)?.with_interval(interval.map(|i| [i.low, i.high])))
+    }));
     quantities.extend(access_quantities(result, derived));
-    quantities.extend(
-        result.patterns.iter().zip(&derived.patterns).filter_map(|(p, value)| pattern_quantity(result, p, value)),
-    );
+    let intervals = derived.intervals.by_pattern();
+    quantities.extend(result.patterns.iter().zip(&derived.patterns).filter_map(|(p, value)| {
+        let interval = intervals.get(&(p.backend.as_str(), p.ranks, p.access, p.pattern));
+        let ends = interval.and_then(|i| Some([i.low?, i.high?]));
+        Some(pattern_quantity(result, p, value)?.with_interval(ends))
+    }));
     quantities.extend(result.ordered.iter().filter_map(|ordered| ordered_quantity(result, ordered)));
     ComparableRun {
         identity: facts::identity(&result.manifest.machine, &result.manifest.run_dir),
@@ -79,6 +86,8 @@ fn release_quantities(result: &RunResult, derived: &Derived) -> Vec<Quantity> {
         let noise = largest_noise(result, |p| p.backend == system.backend);
         let name = format!("b_eff_io (release {})", release.name());
         let quantity = Quantity::new(QuantityLevel::Value, name, "", MegabytesPerSecond, value?);
+        let interval = best_ranks(system, release).and_then(|ranks| derived.intervals.value(&system.backend, ranks));
+        let quantity = quantity.with_interval(interval.map(|i| [i.low, i.high]));
         Some(Quantity { backend: system.backend.clone(), ..quantity }.with_noise(noise))
     };
     derived.systems.iter().filter_map(value).collect()

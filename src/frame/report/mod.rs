@@ -20,6 +20,7 @@ pub mod metrics;
 mod old_names;
 pub(crate) mod outcome_text;
 pub mod outputs;
+pub mod over_time;
 pub(crate) mod schema;
 pub(crate) mod storage_drift;
 pub mod system_list;

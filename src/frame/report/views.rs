@@ -303,7 +303,8 @@ where
     }
 
     fn comparable(&self) -> ComparableRun {
-        self.result.comparable(self.derived())
+        // Nothing in it depends on the comparison of backends, which takes long.
+        self.result.comparable(self.for_page())
     }
 }
 

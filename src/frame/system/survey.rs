@@ -60,6 +60,8 @@ pub struct BindingOutcome {
 pub struct Survey {
     /// Number of hosts.
     pub hosts: u64,
+    /// Index of the host of this rank, in the order of their first ranks.
+    pub host: u64,
     /// Ranks on the host of rank 0.
     pub ranks_of_first_host: u64,
     /// Memory available to one rank: that of its node or control group, divided by the ranks on the node; the minimum of all.
@@ -92,6 +94,25 @@ struct SurveySums {
     cache_share_bytes: u64,
     /// First ranks of the hosts with memory ballooning.
     ballooning_ranks: Vec<u64>,
+    /// Runs of ranks on one host: first rank, and index of the host. As many as hosts, if the ranks are placed host by host.
+    host_runs: Vec<(u64, u64)>,
+}
+
+impl SurveySums {
+    fn host_of(&self, rank: u64) -> u64 {
+        let runs = self.host_runs.partition_point(|(first, _)| *first <= rank);
+        runs.checked_sub(1).map_or(0, |run| self.host_runs[run].1)
+    }
+}
+
+fn host_runs(bindings: &[HostBinding]) -> Vec<(u64, u64)> {
+    let of_host = |(host, binding): (u64, &HostBinding)| {
+        binding.ranks.iter().map(move |rank| (rank.rank, host)).collect::<Vec<_>>()
+    };
+    let mut runs: Vec<(u64, u64)> = (0..).zip(bindings).flat_map(of_host).collect();
+    runs.sort_unstable();
+    runs.dedup_by_key(|(_, host)| *host);
+    runs
 }
 
 impl HostDescription {
@@ -129,6 +150,7 @@ pub fn survey(world: &Comm, node: &Comm, bound: &BindingOutcome) -> Result<Resul
     };
     let mut survey = Survey {
         hosts: sums.hosts,
+        host: sums.host_of(world.rank()),
         ranks_of_first_host: sums.ranks_of_first_host,
         memory_per_rank_bytes: sums.memory_per_rank_bytes,
         cache_share_bytes: sums.cache_share_bytes,
@@ -280,7 +302,8 @@ fn describe(hosts: Vec<HostSurvey>, bound: &BindingOutcome) -> (SurveySums, Host
     let per_rank =
         |h: &HostSurvey| h.record.cgroup_memory_limit_bytes.unwrap_or(h.record.memory_bytes) / h.record.ranks.max(1);
     let balloons = hosts.iter().filter(|host| host.record.memory_ballooning.is_some());
-    let sums = SurveySums {
+    let mut sums = SurveySums {
+        host_runs: Vec::new(),
         hosts: hosts.len() as u64,
         ranks_of_first_host: hosts.first().map_or(1, |host| host.record.ranks),
         memory_per_rank_bytes: hosts.iter().map(per_rank).min().unwrap_or(0),
@@ -296,6 +319,7 @@ fn describe(hosts: Vec<HostSurvey>, bound: &BindingOutcome) -> (SurveySums, Host
         description.hosts.push(host.record);
         description.bindings.push(host.binding);
     }
+    sums.host_runs = host_runs(&description.bindings);
     (sums, description)
 }
 

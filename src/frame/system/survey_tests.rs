@@ -37,6 +37,8 @@ fn nodes_are_described_in_the_order_of_their_first_ranks() {
     let a = HostSurvey::of_ranks(&[(1, rank("a", 0)), (4, limited.clone())]);
     let (sums, description) = describe(merge_hosts(vec![a, z]), &bound());
     assert_eq!((sums.hosts, sums.ranks_of_first_host, sums.memory_per_rank_bytes), (2, 3, (3 << 30) / 2));
+    assert_eq!([0, 1, 2, 3, 4, 5].map(|rank| sums.host_of(rank)), [0, 1, 0, 0, 1, 1]);
+    assert_eq!(sums.host_runs, [(0, 0), (1, 1), (2, 0), (4, 1)], "neighbours on one host are one run");
     assert_eq!(sums.ballooning_ranks, [] as [u64; 0], "only what the first rank of a host found counts");
     let names: Vec<&str> = description.hosts.iter().map(|host| host.name.as_str()).collect();
     assert_eq!((names, description.kernel.as_str()), (vec!["z", "a"], "kernel of z"));
@@ -91,5 +93,6 @@ fn the_survey_of_many_ranks_is_small() {
     let (sums, description) = describe(merge_hosts(nodes), &bound());
     assert_eq!((sums.hosts, description.placement().len() as u64), (782, 782 * OF_NODE));
     let broadcast = serde_json::to_vec(&sums).unwrap().len();
-    assert!(broadcast < 200, "{broadcast} bytes on every rank");
+    // Hosts of ranks that are placed one by one in turn have a run for each rank.
+    assert!(broadcast < 16 * 782, "{broadcast} bytes on every rank");
 }

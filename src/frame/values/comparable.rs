@@ -1,5 +1,6 @@
 //! Data of a result for comparisons: facts of its set-up and definition, and named quantities. Each benchmark provides its own.
 
+use beff_statistics::bootstrap::Interval;
 use serde::Serialize;
 
 use super::doubt::Doubt;
@@ -117,6 +118,8 @@ pub struct Quantity {
     pub unit: QuantityUnit,
     /// The number.
     pub value: f64,
+    /// 95 % confidence interval within the run, narrow enough to be shown; None if unknown.
+    pub interval: Option<[f64; 2]>,
     /// Values of the rounds within the run; may be empty.
     pub rounds: Vec<f64>,
     /// Run-to-run variation as a factor, 1 or more.
@@ -142,6 +145,7 @@ impl Quantity {
             column: column.into(),
             unit,
             value,
+            interval: None,
             rounds: Vec::new(),
             noise: NOISE_CACHED,
             context: MeasurementContext::default(),
@@ -153,6 +157,13 @@ impl Quantity {
     pub fn with_backend(mut self, backend: &str, ranks: u64) -> Self {
         backend.clone_into(&mut self.backend);
         self.ranks = ranks;
+        self
+    }
+
+    /// Sets the interval, if it is narrow enough to be shown.
+    #[must_use]
+    pub fn with_interval(mut self, ends: Option<[f64; 2]>) -> Self {
+        self.interval = ends.filter(|[low, high]| Interval { low: *low, high: *high }.is_resolved());
         self
     }
 

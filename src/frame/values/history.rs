@@ -210,12 +210,12 @@ fn select<'a>(
     (baseline, left_out.into_iter().map(|(reason, files)| ExcludedRuns { reason, files }).collect())
 }
 
-fn is_doubtful(run: &ComparableRun) -> bool {
+pub(super) fn is_doubtful(run: &ComparableRun) -> bool {
     run.is_corrupt || run.doubts.iter().any(|doubt| !doubt.is_of_single_runs())
 }
 
 /// Facts of a kind. The steadiness of the storage is evidence about one run, not set-up.
-fn facts(run: &ComparableRun, kind: FactKind) -> Vec<Fact> {
+pub(super) fn facts(run: &ComparableRun, kind: FactKind) -> Vec<Fact> {
     run.facts.iter().filter(|fact| fact.kind == kind && fact.name != STORAGE_DRIFT_FACT).cloned().collect()
 }
 
@@ -230,23 +230,25 @@ fn set_up_changes(newest: &ComparableRun, runs: &[HistoryRun]) -> Vec<SetUpChang
     let mut series: Vec<&ComparableRun> = runs.iter().map(|known| &known.run).filter(is_before).collect();
     series.sort_by(|a, b| a.started_utc.cmp(&b.started_utc));
     series.push(newest);
-    let change = |pair: &[&ComparableRun]| {
-        let facts = fact_differences(&facts(pair[0], FactKind::SetUp), &facts(pair[1], FactKind::SetUp));
-        (!facts.is_empty()).then(|| SetUpChange { since_utc: pair[1].started_utc.clone(), facts })
-    };
-    series.windows(2).rev().filter_map(change).collect()
+    series.windows(2).rev().filter_map(|pair| set_up_change(pair[0], pair[1])).collect()
+}
+
+/// The change of the set-up from one run to the next.
+pub(super) fn set_up_change(from: &ComparableRun, to: &ComparableRun) -> Option<SetUpChange> {
+    let facts = fact_differences(&facts(from, FactKind::SetUp), &facts(to, FactKind::SetUp));
+    (!facts.is_empty()).then(|| SetUpChange { since_utc: to.started_utc.clone(), facts })
 }
 
 /// Name, backend and unit of a number. Ranks and definition are the same in all runs.
 #[derive(Clone, Debug, PartialEq)]
-struct NumberKey {
-    name: String,
-    backend: String,
-    unit: QuantityUnit,
+pub(super) struct NumberKey {
+    pub(super) name: String,
+    pub(super) backend: String,
+    pub(super) unit: QuantityUnit,
 }
 
 /// Values of the run; if there are none, the geometric mean over the means of each backend.
-fn numbers(run: &ComparableRun) -> Vec<(NumberKey, f64)> {
+pub(super) fn numbers(run: &ComparableRun) -> Vec<(NumberKey, f64)> {
     let at = |level| run.quantities.iter().filter(move |q| q.level == level);
     let key = |q: &Quantity, name: String| NumberKey { name, backend: q.backend.clone(), unit: q.unit };
     let values: Vec<(NumberKey, f64)> = at(QuantityLevel::Value).map(|q| (key(q, q.row.clone()), q.value)).collect();

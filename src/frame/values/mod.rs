@@ -11,6 +11,7 @@ pub mod gate;
 pub(crate) mod hints;
 pub mod history;
 pub mod interference;
+pub mod over_time;
 pub mod read_source;
 pub mod storage_drift;
 pub(crate) mod time_limit;

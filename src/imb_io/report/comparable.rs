@@ -123,7 +123,12 @@ fn row(record: &RowRecord, value: &RowValue) -> Option<Quantity> {
         facts,
     };
     let quantity = Quantity::new(QuantityLevel::Detail, row, column, unit, number).with_backend(&record.backend, 0);
-    Some(Quantity { context: measurement_context, ..quantity.with_noise(noise_of(record)) })
+    let interval = value.repeated.as_ref().and_then(|again| match unit {
+        Microseconds => again.interval_seconds.map(|ends| ends.map(|seconds| seconds * 1e6)),
+        MegabytesPerSecond => again.interval_mb_per_second,
+    });
+    let quantity = quantity.with_noise(noise_of(record)).with_interval(interval);
+    Some(Quantity { context: measurement_context, ..quantity })
 }
 
 /// Geometric mean over the rows of a benchmark in one mode, if all of them are complete.

@@ -82,7 +82,7 @@ pub fn json(view: &HistoryView<'_>) -> Result<Vec<u8>, serde_json::Error> {
 }
 
 /// `2026-11-20 03:00`.
-fn minute(utc: &str) -> String {
+pub(crate) fn minute(utc: &str) -> String {
     utc.chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
 }
 
@@ -221,16 +221,21 @@ fn step_text(quantity: &HistoryQuantity, step: &HistoryStep) -> String {
 }
 
 fn change(found: &SetUpChange) -> String {
+    format!("since {}: {}", minute(&found.since_utc), facts_text(found, MAX_FACTS, MAX_VALUE))
+}
+
+/// The facts of a change: `kernel Linux 6.1 -> Linux 6.12`, at most `most` of them, with values of at most `width` characters.
+pub(crate) fn facts_text(found: &SetUpChange, most: usize, width: usize) -> String {
     let shorten = |text: String| match text.chars().count() {
-        length if length > MAX_VALUE => text.chars().take(MAX_VALUE - 3).chain("...".chars()).collect(),
+        length if length > width => text.chars().take(width.saturating_sub(3)).chain("...".chars()).collect(),
         _ => text,
     };
     let fact = |difference: &FactDifference| {
         let [from, to] = fact_values(difference).map(shorten);
         format!("{} {from} -> {to}", difference.name)
     };
-    let texts: Vec<String> = found.facts.iter().take(MAX_FACTS).map(fact).collect();
-    let more = found.facts.len().saturating_sub(MAX_FACTS);
+    let texts: Vec<String> = found.facts.iter().take(most).map(fact).collect();
+    let more = found.facts.len().saturating_sub(most);
     let more = if more > 0 { format!(" and {more} more facts") } else { String::new() };
-    format!("since {}: {}{more}", minute(&found.since_utc), list(&texts))
+    format!("{}{more}", list(&texts))
 }
