@@ -32,7 +32,7 @@ use crate::frame::command::{backend_capabilities, directory, start, time_limit};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::rank_directories::RankDirectories;
 use crate::frame::records::{AccessMethod, StorageRecord, TimeLimitRecord};
-use crate::frame::report::{DetailLevel, Views};
+use crate::frame::report::{DetailLevel, Outputs, Views};
 use crate::frame::run::availability::{self, SkippedBackend};
 use crate::frame::run::clock::Instant;
 use crate::frame::run::run_dir::RunDir;
@@ -82,14 +82,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let title = || RunTitle::new(text, &config.backends, Some(&config.path));
     let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
-    let run_name = config.run_dir.as_deref();
-    let files = (config.backends.as_slice(), RankDirectories::new(world.size(), config.files_per_directory));
-    let stripe = (storage.fs_type.as_str(), config.stripe);
-    let (mut run_dir, outputs) =
-        directory::create_run_directory(world, &config.path, run_name, files, stripe, outputs)?;
-    directory::try_direct_io(world, &mut run_dir, &mut storage, config.first_direct(), config.dio_align_bytes)?;
-    let parameters = (config.backends.as_slice(), config.storage.as_slice());
-    directory::query_storage_sheet(world, &run_dir, &mut storage, parameters, &survey.description.hosts)?;
+    let (run_dir, outputs) = prepare_directory(world, config, &mut storage, &survey, outputs)?;
     let cut = cut.map(|cut| cut.with_directory(&run_dir));
     let collector = machine.map(|machine| {
         let manifest = Manifest {
@@ -128,6 +121,28 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         let exit = judged.map_or(Exit::Ok, |judged| acceptance_exit(judged.verdict, args.undecided.inconclusive));
         ScreenOutput { sheet, remark: None, exit }
     })
+}
+
+/// Creates the run directory, and completes the record of the storage with a trial of direct I/O and the storage sheet. Collective.
+///
+/// # Errors
+/// Equal on every rank; MPI errors.
+fn prepare_directory(
+    world: &Comm,
+    config: &Config,
+    storage: &mut StorageRecord,
+    survey: &Survey,
+    outputs: Option<Outputs>,
+) -> Result<(RunDir, Option<Outputs>), CommandError> {
+    let run_name = config.run_dir.as_deref();
+    let files = (config.backends.as_slice(), RankDirectories::new(world.size(), config.files_per_directory));
+    let stripe = (storage.fs_type.as_str(), config.stripe);
+    let (mut run_dir, outputs) =
+        directory::create_run_directory(world, &config.path, run_name, files, stripe, outputs)?;
+    directory::try_direct_io(world, &mut run_dir, storage, config.first_direct(), config.dio_align_bytes)?;
+    let parameters = (config.backends.as_slice(), config.storage.as_slice());
+    directory::query_storage_sheet(world, &run_dir, storage, parameters, &survey.description.hosts)?;
+    Ok((run_dir, outputs))
 }
 
 /// The contestants that cannot work here, or would measure what another one does. Collective.

@@ -102,13 +102,7 @@ fn build(
     check_access(&types, way, run, set, &chosen, known)?;
     check_alignment(way, run, &variants, &chosen, known)?;
     check_type_options(set, &types, &chosen, known)?;
-    check_buffers(way, run)?;
-    check_rounds(measure, way)?;
-    check_orders(measure, &types)?;
-    check_until(measure, way, run)?;
-    check_schedule(measure)?;
-    check_sizes(measure, set)?;
-    check_names(run)?;
+    check_measurement(measure, way, run, set, &types)?;
     let (inject, inject_at) = run.faults.requested();
     let (default_partitions, default_rewrite) = release_defaults(measure.release);
     Ok(Config {
@@ -127,7 +121,6 @@ fn build(
         types,
         full_rewrite: measure.rewrite.unwrap_or(default_rewrite) == RewriteScope::All,
         shared_pointer: set.shared_pointer,
-        // Neither the papers' loops nor release 2.1 have such a call.
         connection_setup: set.connection_setup.unwrap_or(!measure.strict && measure.release != Release::R2_1),
         memory_per_process_bytes: measure.memory_per_process,
         space_limit: measure.space.unwrap_or(SpaceLimit::Percent(DEFAULT_SPACE_PERCENT)),
@@ -162,6 +155,23 @@ fn build(
         inject,
         inject_at,
     })
+}
+
+/// Checks the options that do not depend on backends.
+fn check_measurement(
+    measure: &MeasureArgs,
+    way: &TransferArgs,
+    run: &RunArgs,
+    set: &EffectiveSettings,
+    types: &[PatternType],
+) -> Result<(), UsageError> {
+    check_buffers(way, run)?;
+    check_rounds(measure, way)?;
+    check_orders(measure, types)?;
+    check_until(measure, way, run)?;
+    check_schedule(measure)?;
+    check_sizes(measure, set)?;
+    check_names(run)
 }
 
 fn release_defaults(release: Release) -> (Partitions, RewriteScope) {

@@ -24,6 +24,11 @@ fn search(scratch: &Scratch, ranks: u64, options: &[&str]) -> Value {
         if items(&document(scratch)["trials"]).len() > 1 {
             break;
         }
+        // Results are not overwritten.
+        let outputs = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path());
+        outputs
+            .filter(|path| path.file_stem().is_some_and(|stem| stem == "out"))
+            .for_each(|path| fs::remove_file(path).unwrap());
         run = launch(budget);
     }
     run.expect(0);
@@ -45,16 +50,21 @@ fn search(scratch: &Scratch, ranks: u64, options: &[&str]) -> Value {
     result
 }
 
-/// The same calls in all trials of the default with the same planned time; the first two have one.
+/// The same calls in all trials of the default with the same planned time, which the first two have; fewer where the guard, at twice the
+/// time, has cut them.
 fn assert_equal_work(result: &Value) {
-    let bytes =
-        |trial: &Value| items(&trial["outcome"]["parts"]).iter().map(|part| number(&part["bytes"])).sum::<u64>();
+    let parts = |trial: &'_ Value| items(&trial["outcome"]["parts"]).to_vec();
+    let bytes = |trial: &Value| parts(trial).iter().map(|part| number(&part["bytes"])).sum::<u64>();
+    let is_cut = |trial: &Value| {
+        let seconds: f64 = parts(trial).iter().map(|part| real(&part["seconds"])).sum();
+        seconds >= 1.5 * real(&trial["planned"]["seconds"])
+    };
     let trials = items(&result["trials"]);
     assert!(trials.len() > 1 && trials[0]["planned"]["seconds"] == trials[1]["planned"]["seconds"], "{trials:?}");
     for (n, one) in trials.iter().enumerate().filter(|(_, t)| items(&t["planned"]["setting"]).is_empty()) {
         let alike = trials[..n].iter().filter(|t| t["planned"]["seconds"] == one["planned"]["seconds"]);
         for other in alike.filter(|t| items(&t["planned"]["setting"]).is_empty()) {
-            assert_eq!(bytes(other), bytes(one), "{other} {one}");
+            assert!(bytes(other) == bytes(one) || is_cut(other) || is_cut(one), "{other} {one}");
         }
     }
 }

@@ -24,6 +24,7 @@ fn variants_of_hints_are_compared_with_their_backend() {
     let run = Launch::new(2).args(SHORT).args(["--types", "0", "--space", "400M"]).args(options).into(&scratch).run();
     run.expect(0);
     let result = document(&scratch);
+    assert!(result["ending"]["connection_setup_seconds"].as_f64() > Some(0.0), "{}", result["ending"]);
     let names = ["mpiio", "mpiio+same", "mpiio+none", "mpiio+big", "mpiio+again"];
     assert_eq!(items(&result["config"]["backends"]), names);
     // Open MPI grants whatever is asked.
