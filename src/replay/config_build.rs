@@ -47,30 +47,15 @@ impl ReplayArgs {
         })?;
         measure.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
         output.out.as_deref().map_or(Ok(()), check_out)?;
-        if measure.scale.is_some() && measure.pace != Pace::Absolute {
-            return Err(UsageError::new(
-                "--scale has no effect without --pace absolute",
-                "Omit it, or add --pace absolute.",
-            ));
-        }
         let detail = output.detail.unwrap_or(Detail::Function);
-        if detail == Detail::Request && output.out.is_none() && !output.plan {
-            return Err(UsageError::new(
-                "--detail request writes a line for each call and needs --out, but no --out is given",
-                "Add --out PREFIX, or use --detail process.",
-            ));
-        }
+        self.check_output(detail)?;
         check_verify(repeat, access)?;
         let changed_name = measure.what_if.as_ref().map(|change| change.name().to_owned());
+        let contestants = measure.backend.iter().chain(variants.iter().map(|variant| &variant.backend)).cloned();
+        let backends = contestants.chain(changed_name).collect();
         Ok(ReplayConfig {
             profile: self.profile.clone(),
-            backends: measure
-                .backend
-                .iter()
-                .chain(variants.iter().map(|variant| &variant.backend))
-                .cloned()
-                .chain(changed_name)
-                .collect(),
+            backends,
             variants,
             what_if: measure.what_if.clone(),
             path: measure.path.clone(),
@@ -99,6 +84,23 @@ impl ReplayArgs {
 }
 
 impl ReplayArgs {
+    fn check_output(&self, detail: Detail) -> Result<(), UsageError> {
+        let (measure, output) = (&self.measure, &self.output);
+        if measure.scale.is_some() && measure.pace != Pace::Absolute {
+            return Err(UsageError::new(
+                "--scale has no effect without --pace absolute",
+                "Omit it, or add --pace absolute.",
+            ));
+        }
+        if detail == Detail::Request && output.out.is_none() && !output.plan {
+            return Err(UsageError::new(
+                "--detail request writes a line for each call and needs --out, but no --out is given",
+                "Add --out PREFIX, or use --detail process.",
+            ));
+        }
+        Ok(())
+    }
+
     fn variants(&self) -> Result<Vec<BackendVariant>, UsageError> {
         let measure = &self.measure;
         if measure.what_if.is_some() && !measure.variant.is_empty() {
