@@ -215,7 +215,9 @@ fn check_slowest_rank(record: &Value, spent: &[Spent], what: &str) {
     assert_eq!(found.len(), items(&record["rounds"]).len(), "{what}: a slowest rank in each round");
     if let [one] = found {
         let own: Vec<f64> = spent.iter().map(|s| s.total() - s.decide).collect();
-        assert_eq!(number(&one["rank"]) as usize, largest(&own), "{what}: the slowest rank");
+        // Of ranks that take equally long, any.
+        let named = own[number(&one["rank"]) as usize];
+        assert!(named + STEP_SECONDS > own[largest(&own)], "{what}: the slowest rank of {own:?}, not {one}");
         same(&one["seconds"], own[largest(&own)], &format!("{what}: own time of the slowest rank"));
         same(&one["all_ranks_seconds"], own.iter().sum(), &format!("{what}: own times of all ranks"));
     }
