@@ -523,10 +523,7 @@ impl Config {
     /// The first contestant whose transfers may be direct.
     #[must_use]
     pub fn first_direct(&self) -> Option<&str> {
-        let may_be = |name: &&String| {
-            self.direct_of(name) != DirectPolicy::Off && backends::supports(name, |row| row.can_direct)
-        };
-        self.backends.iter().find(may_be).map(String::as_str)
+        DirectPolicy::first_direct(&self.backends, |name| self.direct_of(name))
     }
 
     /// True if a contestant may write directly at offsets of its own.

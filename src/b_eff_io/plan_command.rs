@@ -18,7 +18,7 @@ use crate::frame::backends;
 use crate::frame::command::{
     backend_capabilities, planned_cache_share, planned_memory_per_rank, publish_json_once, publish_once, time_limit,
 };
-use crate::frame::config::TimeLimit;
+use crate::frame::config::{DirectPolicy, TimeLimit};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::input;
 use crate::frame::records::StorageKey;
@@ -128,10 +128,9 @@ fn planned_cache(config: &Config) -> PlannedCache {
     let given = config.storage.iter().find(|(key, _)| *key == StorageKey::Cache);
     PlannedCache {
         given_bytes: given.and_then(|(key, text)| key.parse_value(text).ok()?.1),
-        may_be_direct: config
-            .backends
-            .iter()
-            .all(|name| config.direct_of(name).first_direct(std::slice::from_ref(name)).is_some()),
+        may_be_direct: config.backends.iter().all(|name| {
+            DirectPolicy::first_direct(std::slice::from_ref(name), |name| config.direct_of(name)).is_some()
+        }),
     }
 }
 

@@ -31,11 +31,11 @@ impl DirectPolicy {
         }
     }
 
-    /// The first of these backends whose transfers may be direct.
+    /// The first of these contestants whose transfers may be direct; `of`: the policy in force for a contestant.
     #[must_use]
-    pub fn first_direct(self, of: &[String]) -> Option<&str> {
-        let may_be = |name: &&String| self.of(name) != Self::Off && backends::supports(name, |row| row.can_direct);
-        of.iter().find(may_be).map(String::as_str)
+    pub fn first_direct(contestants: &[String], of: impl Fn(&str) -> Self) -> Option<&str> {
+        let may_be = |name: &&String| of(name) != Self::Off && backends::supports(name, |row| row.can_direct);
+        contestants.iter().find(may_be).map(String::as_str)
     }
 }
 

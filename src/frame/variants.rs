@@ -209,11 +209,19 @@ impl BackendVariant {
         Ok(found)
     }
 
-    /// Refuses options that its backend does not use.
+    /// The variants of a run on `backends`, in a benchmark with the common options `keys` alone.
     ///
     /// # Errors
-    /// The first of them.
-    pub(crate) fn check_effects(&self, named: &NamedVariant) -> Result<(), UsageError> {
+    /// As of [`resolve`] and [`BackendVariant::of`]; an option that its backend does not use.
+    pub(crate) fn all(given: &[VariantOption], backends: &[String], keys: &[&str]) -> Result<Vec<Self>, UsageError> {
+        let build = |named: &NamedVariant| {
+            let variant = Self::of(named, keys, |_, _| Ok(()))?;
+            variant.check_effects(named).map(|()| variant)
+        };
+        resolve(given, backends)?.iter().map(build).collect()
+    }
+
+    fn check_effects(&self, named: &NamedVariant) -> Result<(), UsageError> {
         let unused = [
             (self.direct.is_some() && !backends::supports(&self.backend, |row| row.can_direct), DIRECT, "direct I/O"),
             (self.queue_depth.is_some() && !backends::supports(&self.backend, |row| row.has_queue), DEPTH, "queue"),

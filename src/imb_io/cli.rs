@@ -233,8 +233,8 @@ pub(crate) const AFTER_HELP: &str = concat!(
       mpirun -n 8 beff-raw imb --path /scratch --out imb
   The options of a command line of the release:
       mpirun -n 4 beff-raw imb -npmin 4 -msglog 16:22 -iter 100,40 -time 3 P_Write_Indv C_Write_Indv
-  One benchmark through MPI-IO, below it, and with another hint, repeated in turns for intervals:
-      mpirun -n 4 beff-raw imb P_Write_Expl --backend mpiio,posix --variant two:cb_nodes=2
+  One benchmark through MPI-IO and below it:
+      mpirun -n 4 beff-raw imb P_Write_Expl --backend mpiio,posix,uring --path /scratch
   The columns of the release, for a script that reads them:
       mpirun -n 4 beff-raw imb S_Read_Indv --imb-format > s_read.txt
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::backends;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, RepetitionPolicy, Stripe, TimeLimit};
 use crate::frame::records::StorageKey;
 use crate::frame::variants::{override_hints, BackendVariant};
@@ -132,10 +131,7 @@ impl ImbConfig {
     /// The first contestant whose transfers may be direct.
     #[must_use]
     pub fn first_direct(&self) -> Option<&str> {
-        let may_be = |name: &&String| {
-            self.direct_of(name) != DirectPolicy::Off && backends::supports(name, |row| row.can_direct)
-        };
-        self.backends.iter().find(may_be).map(String::as_str)
+        DirectPolicy::first_direct(&self.backends, |name| self.direct_of(name))
     }
 
     /// Maximum number of operations in flight of a contestant.

@@ -10,7 +10,7 @@ use crate::frame::config::{BindPolicy, RepetitionPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::frame::input;
-use crate::frame::variants::{resolve, BackendVariant, NamedVariant, DEPTH, DIRECT};
+use crate::frame::variants::{BackendVariant, DEPTH, DIRECT};
 use crate::imb_io::cli::{ImbAccessArgs, ImbArgs, ImbMeasureArgs};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::names::{find, names_in_text, select};
@@ -47,7 +47,7 @@ impl ImbArgs {
         let repetitions = iteration_rule(measure)?;
         let repeat = repeat_policy(measure, &repetitions);
         let until_share = until_share(measure, repeat, &repetitions)?;
-        let variants = self.variants()?;
+        let variants = BackendVariant::all(&measure.variant, &measure.backend, &[DIRECT, DEPTH])?;
         for backend in &chosen {
             check_runs_something(backend, &benchmarks)?;
         }
@@ -113,14 +113,6 @@ impl ImbArgs {
             ));
         }
         backends(asked, &usable)
-    }
-
-    fn variants(&self) -> Result<Vec<BackendVariant>, UsageError> {
-        let build = |named: &NamedVariant| {
-            let variant = BackendVariant::of(named, &[DIRECT, DEPTH], |_, _| Ok(()))?;
-            variant.check_effects(named).map(|()| variant)
-        };
-        resolve(&self.measure.variant, &self.measure.backend)?.iter().map(build).collect()
     }
 
     fn benchmarks(&self) -> Result<Vec<&'static ImbBenchmark>, UsageError> {

@@ -208,10 +208,7 @@ impl ReplayConfig {
     /// The first contestant whose transfers may be direct.
     #[must_use]
     pub fn first_direct(&self) -> Option<&str> {
-        let may_be = |name: &&String| {
-            self.direct_of(name) != DirectPolicy::Off && backends::supports(self.backend_of(name), |row| row.can_direct)
-        };
-        self.backends.iter().find(may_be).map(String::as_str)
+        DirectPolicy::first_direct(&self.backends, |name| self.direct_of(name))
     }
 
     /// The hints of the repetitions of this name, those of the change or of the variant last.

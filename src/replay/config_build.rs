@@ -7,7 +7,7 @@ use crate::frame::checks::{
 use crate::frame::config::BindPolicy;
 use crate::frame::error::UsageError;
 use crate::frame::hints;
-use crate::frame::variants::{resolve, BackendVariant, NamedVariant, DIRECT};
+use crate::frame::variants::{BackendVariant, DIRECT};
 use crate::replay::cli::{ReplayAccessArgs, ReplayArgs};
 use crate::replay::config::{Detail, Pace, ReplayConfig, WhatIf};
 
@@ -109,11 +109,7 @@ impl ReplayArgs {
                 "Give the hints of --what-if hints=... as a further --variant, or start two runs.",
             ));
         }
-        let build = |named: &NamedVariant| {
-            let variant = BackendVariant::of(named, &[DIRECT], |_, _| Ok(()))?;
-            variant.check_effects(named).map(|()| variant)
-        };
-        resolve(&measure.variant, &measure.backend)?.iter().map(build).collect()
+        BackendVariant::all(&measure.variant, &measure.backend, &[DIRECT])
     }
 }
 

@@ -64,7 +64,7 @@ pub fn open_trials<'a>(
     let (mut run_dir, _) =
         directory::create_run_directory(world, &base.path, base.run_dir.as_deref(), files, ("", None), None)?;
     // A setting may request direct I/O, whatever the default is.
-    let may_be_direct = DirectPolicy::Auto.first_direct(backends);
+    let may_be_direct = DirectPolicy::first_direct(backends, |_| DirectPolicy::Auto);
     let examined =
         directory::try_direct_io(world, &mut run_dir, &mut ready.storage, may_be_direct, None).and_then(|()| {
             start::skip_unavailable_backends(world, &run_dir, backends, |name| driver_options(&base, &run_dir, name))

@@ -7,7 +7,7 @@ use beff_statistics::bootstrap::Ratio;
 use crate::b_eff_io::records::{OrderedRecord, PatternRecord, RunResult, StopReason};
 use crate::b_eff_io::values::ladder::PatternComparison;
 use crate::b_eff_io::values::{
-    cache_share, deducted_seconds, known_digits, rate, CacheYardstick, Derived, OrderValue, PatternInterval, Straggler,
+    cache_share, deducted_seconds, known_digits, rate, CacheYardstick, Derived, OrderValue, PatternInterval, SlowRank,
     TypeValue, ValueInterval,
 };
 use crate::frame::records::{AccessMethod, DeviceTraffic, InterferenceRecord, LatencyRecord};
@@ -34,7 +34,7 @@ struct PatternCsvRow<'a> {
     order: Option<&'a OrderValue>,
     ordered: Option<&'a OrderedRecord>,
     /// Its slowest rank, if that stands out.
-    straggler: Option<&'a Straggler>,
+    slow_rank: Option<&'a SlowRank>,
     /// Time to transfer all memory of the partition with its access method.
     all_memory_seconds: Option<f64>,
 }
@@ -184,10 +184,10 @@ fn context_columns<'r>() -> [Column<PatternCsvRow<'r>>; 39] {
         ("twenty_times_cache", |r| r.yardstick.map_or(CsvCell::Empty, |y| CsvCell::word(y.verdict))),
         ("order", |r| r.order.map_or("", |value| value.order.name()).into()),
         ("all_memory_seconds", |r| r.all_memory_seconds.into()),
-        ("slow_rank", |r| r.straggler.map(|s| s.rank).into()),
-        ("slow_rank_host", |r| r.straggler.map_or("", |s| &s.host).into()),
-        ("slow_rank_factor", |r| r.straggler.map(|s| s.factor).into()),
-        ("slow_rank_share", |r| r.straggler.map(|s| s.share).into()),
+        ("slow_rank", |r| r.slow_rank.map(|s| s.rank).into()),
+        ("slow_rank_host", |r| r.slow_rank.map_or("", |s| &s.host).into()),
+        ("slow_rank_factor", |r| r.slow_rank.map(|s| s.factor).into()),
+        ("slow_rank_share", |r| r.slow_rank.map(|s| s.share).into()),
         ("mix", |r| r.order.and_then(|value| value.mix).map_or(CsvCell::Empty, |mix| mix.name().into())),
     ]
 }
@@ -235,9 +235,9 @@ fn release_value<'a>(
 /// Errors of the CSV writer.
 pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, ::csv::Error> {
     let again = derived.intervals.by_pattern();
-    let key = |s: &'r Straggler| (s.backend.as_str(), s.ranks, s.access, s.pattern);
-    let slow: HashMap<(&str, u64, AccessMethod, u8), &Straggler> =
-        derived.stragglers.iter().map(|s| (key(s), s)).collect();
+    let key = |s: &'r SlowRank| (s.backend.as_str(), s.ranks, s.access, s.pattern);
+    let slow: HashMap<(&str, u64, AccessMethod, u8), &SlowRank> =
+        derived.slow_ranks.iter().map(|s| (key(s), s)).collect();
     let row = |record: &'r PatternRecord| PatternCsvRow {
         result,
         record,
@@ -249,7 +249,7 @@ pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, 
         yardstick: yardstick(derived, record),
         order: None,
         ordered: None,
-        straggler: slow.get(&(record.backend.as_str(), record.ranks, record.access, record.pattern)).copied(),
+        slow_rank: slow.get(&(record.backend.as_str(), record.ranks, record.access, record.pattern)).copied(),
         all_memory_seconds: coffee_cup::seconds(derived, &record.backend, record.ranks, record.access),
     };
     let ordered_row = |(ordered, value): (&'r OrderedRecord, &'r OrderValue)| PatternCsvRow {
@@ -262,7 +262,7 @@ pub fn rows<'r>(result: &'r RunResult, derived: &'r Derived) -> Result<Vec<u8>, 
         release_value: (None, None),
         yardstick: None,
         all_memory_seconds: None,
-        straggler: None,
+        slow_rank: None,
         order: Some(value),
         ordered: Some(ordered),
     };

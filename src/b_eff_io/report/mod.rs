@@ -32,7 +32,7 @@ mod partition_view;
 mod partitions;
 pub mod plan_table;
 mod setup;
-mod stragglers;
+mod slow_ranks;
 pub mod sum;
 mod summary;
 #[cfg(test)]
@@ -214,7 +214,7 @@ fn model(result: &RunResult, derived: &Derived, level: DetailLevel) -> ReportMod
     let shown = values::shown_partition(result, derived).map(|ranks| split.partition(ranks));
     let shown = if level == DetailLevel::Page { shown.map(PartitionView::with_ladder) } else { shown };
     let found = shown.iter().flat_map(|s| standout::findings(&s.result, &s.derived.ladder, s.ranks));
-    let slow = shown.iter().flat_map(|s| stragglers::findings(derived, s.ranks, has_several));
+    let slow = shown.iter().flat_map(|s| slow_ranks::findings(derived, s.ranks, has_several));
     let findings = found.map(|f| findings::sentence(&f, has_several)).chain(slow).collect();
     let is_screen = level == DetailLevel::Screen;
     let trust = shown.as_ref().and_then(|shown| cache_yardstick::screen_line(derived, shown.ranks));
@@ -258,7 +258,7 @@ fn sections(
     if level != DetailLevel::Page {
         let partitions = result.partitions.iter().map(|p| split.partition(p.ranks));
         sections.extend(partitions.flat_map(|shown| partition_sections(&shown, level)));
-        sections.extend(result.partitions.iter().filter_map(|p| stragglers::section(derived, p.ranks)));
+        sections.extend(result.partitions.iter().filter_map(|p| slow_ranks::section(derived, p.ranks)));
         sections.extend(evidence::queue_section(result).filter(|_| level == DetailLevel::Details));
     } else if let Some(shown) = shown {
         let mut own = partition_sections(&shown, level);
@@ -266,7 +266,7 @@ fn sections(
         bandwidth.into_iter().for_each(|s| s.blocks.extend(bandwidth::folded_partitions(result, split, shown.ranks)));
         sections.extend(own);
         sections.extend(timeline::section(result, &shown));
-        sections.extend(stragglers::section(derived, shown.ranks));
+        sections.extend(slow_ranks::section(derived, shown.ranks));
         sections.extend(partitions::section(result, derived));
     }
     sections

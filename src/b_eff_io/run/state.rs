@@ -329,7 +329,7 @@ impl<'a> RunState<'a> {
         found.has_wrong_data = true;
         if self.config.on_corruption == CorruptionPolicy::End && self.stop.is_none() {
             let message = format!("{}: {} wrong; the run ends", found.name, count(words_wrong, "word"));
-            let next_step = "--on-corruption skip measures the other backends, continue all of them";
+            let next_step = "examine this backend; --on-corruption skip measures the others nevertheless";
             self.fail(ErrorRecord::of_rank(0, "verification with --on-corruption end", message, next_step));
         }
     }

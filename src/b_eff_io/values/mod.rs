@@ -21,9 +21,9 @@ mod pattern;
 mod repetitions;
 mod sensitivity;
 mod series;
+mod slow_ranks;
 mod source;
 pub mod standout;
-mod stragglers;
 mod time_parts;
 mod times;
 mod totals;
@@ -43,8 +43,8 @@ pub use ladder::Ladder;
 pub use model::{AccessTime, PartitionValue, ReleaseValues, SystemValue, TimeAccount, TypeValue, Validity};
 pub use orders::{in_order, OrderValue};
 pub use pattern::{few_calls, known_digits, rate, PatternValue};
+pub use slow_ranks::{HostValue, SlowRank};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
-pub use stragglers::{HostValue, Straggler};
 pub use time_parts::{TimePart, TimeShares};
 pub use validity::TOO_SHORT;
 
@@ -97,7 +97,7 @@ pub struct Derived {
     pub cache_yardsticks: Vec<CacheYardstick>,
     /// Patterns whose slowest rank stands out, in the order of measurement.
     #[serde(default)]
-    pub stragglers: Vec<Straggler>,
+    pub slow_ranks: Vec<SlowRank>,
     /// By backend, partition, access, type, host; empty if one host takes part.
     #[serde(default)]
     pub hosts: Vec<HostValue>,
@@ -158,8 +158,8 @@ fn of_partitions(result: &RunResult, (patterns, reads): (Vec<PatternValue>, Vec<
         patterns,
         reads,
         orders: orders::values(result),
-        stragglers: stragglers::stragglers(result),
-        hosts: stragglers::host_values(result),
+        slow_ranks: slow_ranks::slow_ranks(result),
+        hosts: slow_ranks::host_values(result),
         account: account::account(result),
         storage_drift: storage_drift::drift_by_direction(&result.probes),
         intervals,

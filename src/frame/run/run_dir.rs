@@ -168,9 +168,9 @@ impl RunDir {
         current.map_or_else(|| "(moved to an unknown path)".into(), |path| path.display().to_string())
     }
 
-    /// The directories of the backends.
+    /// The directories of files that are held: those of the backends, and those in them for files of ranks.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
-        self.backends.iter().map(DirectoryHandle::path)
+        self.backends.iter().chain(&self.of_ranks).map(DirectoryHandle::path)
     }
 
     /// Path of file BACKEND/NAME below the directory, for that of a rank with its subdirectory.

@@ -15,6 +15,20 @@ fn files_of_ranks_are_spread_over_directories() {
         |comm| {
             let directories = RankDirectories::new(3, 2);
             let run_dir = RunDir::create(comm, scratch.path(), "run", (&backends, directories)).unwrap().unwrap();
+            if comm.is_root() {
+                // Those whose new files get the stripes of a run.
+                let held: Vec<&Path> = run_dir.directories().map(|path| path.strip_prefix(&run).unwrap()).collect();
+                let of = |backend: &str| {
+                    ["", "from-rank0000000", "from-rank0000002"].map(|name| Path::new(backend).join(name))
+                };
+                assert!(
+                    ["posix", "uring"]
+                        .iter()
+                        .flat_map(|backend| of(backend))
+                        .all(|path| held.contains(&path.as_path())),
+                    "{held:?}"
+                );
+            }
             let name = |rank: u64| Path::new("posix").join(rank_file_name("file", rank));
             let shared = run_dir.file(Path::new("posix/shared.dat"));
             if comm.is_root() {

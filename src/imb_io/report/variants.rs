@@ -17,14 +17,14 @@ pub(super) fn screen_block(derived: &ImbDerived) -> Option<ReportBlock> {
     let mut whole: Vec<&ImbVariant> = derived.variants.iter().filter(|v| v.benchmark.is_none()).collect();
     // Wrong data is on a screen in any case.
     whole.sort_by_key(|v| !v.is_disqualified());
-    let head = ["ratio to its backend", "all rows", "faster", "equal", "slower", "other"];
+    let head = ["ratio to its backend", "all rows", "faster", "equal", "slower", "undecided"];
     let row = |v: &&ImbVariant| {
         let is_block = |b: &&ImbVariant| b.backend == v.backend && b.benchmark.is_some() && b.sample_bytes.is_none();
         let found: Vec<&str> = derived.variants.iter().filter(is_block).map(ImbVariant::verdict).collect();
         let number = |word: &str| found.iter().filter(|other| **other == word).count();
         let counts = ["faster", "equal", "slower"].map(number);
-        let other = found.len() - counts.iter().sum::<usize>();
-        let counts = counts.into_iter().chain([other]).map(|number| number.to_string());
+        let undecided = found.len() - counts.iter().sum::<usize>();
+        let counts = counts.into_iter().chain([undecided]).map(|number| number.to_string());
         [v.backend.clone(), v.cell()].into_iter().chain(counts).collect::<Vec<_>>()
     };
     let table = Table::new("", 1, head).with_row_limits(SCREEN_ROWS).with_rows(whole.iter().map(row));

@@ -24,7 +24,7 @@ const ERROR_PROBABILITY: f64 = 0.01;
 
 /// A pattern whose slowest rank stands out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Straggler {
+pub struct SlowRank {
     /// Backend name.
     pub backend: String,
     /// Ranks of the partition.
@@ -97,7 +97,7 @@ fn unequal_rounds(p: &PatternRecord) -> impl Iterator<Item = &SlowestRank> {
 }
 
 /// In the order of measurement.
-pub(super) fn stragglers(result: &RunResult) -> Vec<Straggler> {
+pub(super) fn slow_ranks(result: &RunResult) -> Vec<SlowRank> {
     let mut groups: BTreeMap<Group<'_>, BTreeMap<u64, u64>> = BTreeMap::new();
     let repetitions = result.repetitions.iter().map(|again| &again.measurement);
     for p in result.patterns.iter().chain(repetitions).filter(|p| is_counted(p)) {
@@ -116,20 +116,20 @@ pub(super) fn stragglers(result: &RunResult) -> Vec<Straggler> {
         .collect();
     let of_pattern = |p: &PatternRecord| {
         let (rounds, ranks) = slow.get(&group(p))?;
-        ranks.iter().find_map(|(rank, made)| straggler(result, p, *rank, (*rounds, *made)))
+        ranks.iter().find_map(|(rank, made)| slow_rank(result, p, *rank, (*rounds, *made)))
     };
     result.patterns.iter().filter(|p| is_counted(p)).filter_map(of_pattern).collect()
 }
 
 /// None unless the rank is the slowest in more than half of the rounds of the pattern.
-fn straggler(result: &RunResult, p: &PatternRecord, rank: u64, (unequal, made): (u64, u64)) -> Option<Straggler> {
+fn slow_rank(result: &RunResult, p: &PatternRecord, rank: u64, (unequal, made): (u64, u64)) -> Option<SlowRank> {
     let own: Vec<&SlowestRank> = unequal_rounds(p).filter(|slowest| slowest.rank == rank).collect();
     let first = own.first().filter(|_| 2 * own.len() > p.slowest_ranks.len())?;
     let seconds: f64 = own.iter().map(|slowest| slowest.seconds).sum();
     let others: f64 = own.iter().map(|slowest| mean_of_others(slowest, p.ranks)).sum();
     let share = (seconds - others) / p.seconds();
     let is_sound = (seconds / others).is_finite() && share.is_finite();
-    is_sound.then(|| Straggler {
+    is_sound.then(|| SlowRank {
         backend: p.backend.clone(),
         ranks: p.ranks,
         access: p.access,
@@ -194,20 +194,20 @@ mod tests {
     fn equal_ranks_give_no_finding() {
         for ranks in [2, 4] {
             assert_eq!(
-                stragglers(&run_with(ranks, |n| (n as u64 % ranks, 1.5))),
+                slow_ranks(&run_with(ranks, |n| (n as u64 % ranks, 1.5))),
                 [],
                 "each is the slowest equally often"
             );
-            assert_eq!(stragglers(&run_with(ranks, |_| (1, 1.19))), [], "always the same, but hardly slower");
+            assert_eq!(slow_ranks(&run_with(ranks, |_| (1, 1.19))), [], "always the same, but hardly slower");
         }
-        assert_eq!(stragglers(&full_run()), [], "of older results nothing is known");
+        assert_eq!(slow_ranks(&full_run()), [], "of older results nothing is known");
     }
 
     #[test]
     fn a_slow_rank_is_named_in_each_of_its_patterns() {
         for ranks in [2, 4] {
             let result = run_with(ranks, |_| (1, 2.0));
-            let found = stragglers(&result);
+            let found = slow_ranks(&result);
             let timed = result.patterns.iter().filter(|p| p.ranks == ranks && p.time_units > 0).count();
             assert_eq!(found.len(), timed);
             let one = &found[0];
@@ -224,17 +224,17 @@ mod tests {
             for pattern in 1..=patterns {
                 edit_pattern(&mut result, 2, AccessMethod::Read, pattern, |p| rounds(p, &[(1, 3.0)]));
             }
-            stragglers(&result).len()
+            slow_ranks(&result).len()
         };
         // 2 * 2^-10 > 1 % / 6 >= 2 * 2^-11; pattern 9 is a fill-up.
         assert_eq!((of(1), of(11), of(12)), (0, 0, 11));
         // Rounds and repetitions count as patterns do.
         let mut result = full_run();
         edit_pattern(&mut result, 2, AccessMethod::Read, 3, |p| rounds(p, &[(1, 3.0); 8]));
-        assert_eq!(stragglers(&result), []);
+        assert_eq!(slow_ranks(&result), []);
         let again = result.patterns.iter().find(|p| !p.slowest_ranks.is_empty()).unwrap().clone();
         result.repetitions = vec![RepetitionRecord { repetition: 1, share: 1.0, measurement: again }];
-        let [one] = stragglers(&result).try_into().unwrap();
+        let [one] = slow_ranks(&result).try_into().unwrap();
         assert_eq!((one.pattern, one.factor, one.unequal_rounds, one.slowest_in), (3, 3.0, 16, 16));
     }
 
@@ -244,7 +244,7 @@ mod tests {
         edit_pattern(&mut result, 4, AccessMethod::Write, 3, |p| rounds(p, &[(0, 9.0)]));
         edit_pattern(&mut result, 4, AccessMethod::Write, 4, |p| rounds(p, &[(1, 2.0), (1, 1.0)]));
         edit_pattern(&mut result, 4, AccessMethod::Write, 5, |p| rounds(p, &[(1, 2.0), (1, 4.0), (2, 3.0)]));
-        let found = stragglers(&result);
+        let found = slow_ranks(&result);
         let of = |pattern| found.iter().find(|s| s.access == AccessMethod::Write && s.pattern == pattern);
         assert!(of(3).is_none() && of(4).is_none());
         assert_eq!((of(5).unwrap().rank, of(5).unwrap().factor), (1, 3.0));
@@ -257,13 +257,13 @@ mod tests {
             for slowest in result.patterns.iter_mut().flat_map(|p| &mut p.slowest_ranks) {
                 (slowest.seconds, slowest.all_ranks_seconds) = (seconds, all);
             }
-            assert_eq!(stragglers(&result), [], "{seconds} {all}");
+            assert_eq!(slow_ranks(&result), [], "{seconds} {all}");
         }
         let mut result = run_with(4, |_| (7, 2.0));
-        assert_eq!(stragglers(&result), [], "no such rank");
+        assert_eq!(slow_ranks(&result), [], "no such rank");
         result = run_with(4, |_| (1, 2.0));
         result.patterns.iter_mut().flat_map(|p| &mut p.slowest_ranks).for_each(|s| s.host = u64::MAX);
-        assert_eq!(stragglers(&result)[0].host, format!("host {}", u64::MAX));
+        assert_eq!(slow_ranks(&result)[0].host, format!("host {}", u64::MAX));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use beff_statistics::run_rules::median;
 
-use crate::b_eff_io::values::{Derived, HostValue, Straggler};
+use crate::b_eff_io::values::{Derived, HostValue, SlowRank};
 use crate::frame::records::AccessMethod;
 use crate::frame::report::model::{ReportBlock, ReportSection};
 use crate::frame::report::table::Table;
@@ -19,14 +19,14 @@ const MAX_ROWS: usize = 40;
 
 /// Sentences about the ranks of a partition that are slow in most patterns.
 pub(super) fn findings(derived: &Derived, ranks: u64, has_several_backends: bool) -> Vec<String> {
-    let mut by_rank: BTreeMap<(&str, u64), Vec<&Straggler>> = BTreeMap::new();
-    for s in derived.stragglers.iter().filter(|s| s.ranks == ranks) {
+    let mut by_rank: BTreeMap<(&str, u64), Vec<&SlowRank>> = BTreeMap::new();
+    for s in derived.slow_ranks.iter().filter(|s| s.ranks == ranks) {
         by_rank.entry((&s.backend, s.rank)).or_default().push(s);
     }
-    let mut all: Vec<((&str, u64), Vec<&Straggler>)> = by_rank.into_iter().collect();
+    let mut all: Vec<((&str, u64), Vec<&SlowRank>)> = by_rank.into_iter().collect();
     all.sort_by_key(|(_, own)| std::cmp::Reverse(own.len()));
     all.truncate(MAX_FINDINGS);
-    let sentence = |((backend, rank), own): ((&str, u64), Vec<&Straggler>)| {
+    let sentence = |((backend, rank), own): ((&str, u64), Vec<&SlowRank>)| {
         let of = |access: AccessMethod| own.iter().filter(|s| s.access == access).count() as u64;
         let accesses: Vec<String> = AccessMethod::ALL
             .into_iter()
@@ -50,20 +50,20 @@ pub(super) fn findings(derived: &Derived, ranks: u64, has_several_backends: bool
 
 /// Slow ranks by pattern, and hosts; None if no rank stands out and one host takes part.
 pub(super) fn section(derived: &Derived, ranks: u64) -> Option<ReportSection> {
-    let slow: Vec<&Straggler> = derived.stragglers.iter().filter(|s| s.ranks == ranks).collect();
+    let slow: Vec<&SlowRank> = derived.slow_ranks.iter().filter(|s| s.ranks == ranks).collect();
     let hosts: Vec<&HostValue> = derived.hosts.iter().filter(|h| h.ranks == ranks).collect();
     let tables = [slow_ranks(&slow), by_host(&hosts)];
     let blocks = tables.into_iter().flatten().map(ReportBlock::Table).collect();
     let note = "Own times of the ranks, without agreements; waiting inside collective calls belongs to them. A rank is slow if it needs 1.2 \
                 times the mean of the others or more, and is the slowest so often that this has a probability of 1 % with equal ranks.";
-    ReportSection::of("stragglers", format!("Ranks and hosts, {}", count(ranks, "rank")), note, blocks)
+    ReportSection::of("slow-ranks", format!("Ranks and hosts, {}", count(ranks, "rank")), note, blocks)
 }
 
-fn slow_ranks(slow: &[&Straggler]) -> Option<Table> {
-    let mut largest: Vec<&Straggler> = slow.to_vec();
+fn slow_ranks(slow: &[&SlowRank]) -> Option<Table> {
+    let mut largest: Vec<&SlowRank> = slow.to_vec();
     largest.sort_by(|a, b| b.share.total_cmp(&a.share));
     let head = ["access", "type", "no", "backend", "rank", "times", "share", "slowest", "host"];
-    let row = |s: &&Straggler| {
+    let row = |s: &&SlowRank| {
         [
             s.access.name().to_owned(),
             s.pattern_type.descriptor().short_name.to_owned(),
@@ -168,7 +168,7 @@ mod tests {
         page.heading(&section.title);
         page.hanging("", &section.note);
         render::blocks(&mut page, &section.blocks);
-        insta::assert_snapshot!("stragglers", page.finish());
+        insta::assert_snapshot!("slow_ranks", page.finish());
         let none = derive(&fixtures::complete());
         assert!(super::section(&none, ranks).is_none() && findings(&none, ranks, true).is_empty());
     }
