@@ -6,16 +6,19 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use beff_backends::{statx, Direction, FilePath};
+use beff_ffi::page_cache;
 use nix::errno::Errno;
 use nix::fcntl::{posix_fadvise, OFlag, PosixFadviseAdvice};
 
 use crate::frame::system::{residency, storage};
 
-/// Reads are multiples of the common page size.
-const PAGE_BYTES: u64 = 4096;
+/// The page cache manages memory in folios: pages, which have 64 KiB on some machines, or with large folios (XFS, ext4 since Linux 6.16)
+/// up to this much, aligned to their size.
+const MAX_FOLIO_BYTES: u64 = 2 << 20;
 
 /// A file opened for verification.
 #[derive(Debug)]
@@ -51,7 +54,7 @@ impl VerifyReader {
         let align = statx::direct_align(&file).ok().flatten().map(|align| align.direction_bytes(Direction::Read));
         let direct = align.and_then(|align| {
             let opened = path.open(OFlag::O_RDONLY | OFlag::O_DIRECT).ok()?;
-            Some((opened, align.max(PAGE_BYTES)))
+            Some((opened, align.max(page_cache::page_bytes())))
         });
         let known = storage::fs_type(path).is_ok_and(|fs_type| residency::unavailable_reason(&fs_type).is_none());
         Ok(Self {
@@ -103,19 +106,22 @@ impl VerifyReader {
 
     fn read_buffered(&mut self, offset: u64, len: usize) -> io::Result<ReadBlock<'_>> {
         let range = offset..offset + len as u64;
-        self.drop_pages(offset, len);
+        self.drop_pages(&range);
         let resident = residency::resident_bytes(&self.file, &range).ok().filter(|_| self.is_residency_known);
         grow(&mut self.memory, len);
         let in_file = read_full(&self.file, &mut self.memory[..len], offset, 1)?;
         if let Some((resident, _)) = resident {
             self.past_cache_bytes += (in_file as u64).saturating_sub(resident);
         }
-        self.drop_pages(offset, len);
+        self.drop_pages(&range);
         Ok(ReadBlock { bytes: &self.memory[..len], in_file })
     }
 
-    fn drop_pages(&self, offset: u64, len: usize) {
-        if let (true, Ok(offset), Ok(len)) = (self.drops_pages, i64::try_from(offset), i64::try_from(len)) {
+    /// The kernel keeps a folio of which only a part is advised: all that the range touches are dropped as a whole.
+    fn drop_pages(&self, range: &Range<u64>) {
+        let begin = range.start - range.start % MAX_FOLIO_BYTES;
+        let len = range.end.next_multiple_of(MAX_FOLIO_BYTES) - begin;
+        if let (true, Ok(offset), Ok(len)) = (self.drops_pages, i64::try_from(begin), i64::try_from(len)) {
             // A failure shows in the residency.
             let _ = posix_fadvise(&self.file, offset, len, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
         }
@@ -179,5 +185,28 @@ mod tests {
             assert_eq!(direct.past_cache_bytes(), read);
         }
         assert!(buffered.past_cache_bytes() <= read);
+    }
+
+    #[test]
+    fn pages_that_a_block_touches_are_dropped_as_a_whole() {
+        let mut file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let bytes = 8 << 20;
+        file.write_all(&vec![1; bytes]).unwrap();
+        file.as_file().sync_all().unwrap();
+        let mut reread = VerifyReader::open(&FilePath::of(file.path()).unwrap(), true).unwrap();
+        if !reread.is_residency_known {
+            return; // overlay or FUSE
+        }
+        reread.direct = None;
+        for offset in [0, 4096, 8, (3 << 20) - 8] {
+            // From a large read, for which the kernel takes large folios.
+            read_full(&reread.file, &mut vec![0; bytes], 0, 1).unwrap();
+            let resident = |file: &File| residency::resident_bytes(file, &(offset..offset + 16)).unwrap().0;
+            assert_eq!(resident(&reread.file), 16);
+            let before = reread.past_cache_bytes();
+            reread.read(offset, 16).unwrap();
+            let found = (resident(&reread.file), reread.past_cache_bytes() - before);
+            assert_eq!(found, (0, 16), "at {offset}");
+        }
     }
 }
