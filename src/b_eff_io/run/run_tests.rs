@@ -329,7 +329,7 @@ fn backends_take_turns_in_alternating_order() {
         },
     );
     let turns: Vec<&str> = seen[0].1.progress_reports.iter().map(|s| s.what.split(',').next().unwrap()).collect();
-    assert_eq!(turns[..8], ["null", "posix", "null", "posix", "posix", "null", "posix", "null"]);
+    assert_eq!(turns[..8], ["null", "posix", "posix", "null", "posix", "null", "null", "posix"]);
     let stage = &seen[0].1.progress_reports[2].stage;
     assert_eq!(stage, "write, type 2 (separate), 2 ranks");
 }
