@@ -121,8 +121,19 @@ fn the_table_has_no_name_twice() {
 }
 
 /// All values below a value; derived values and the schema version are left out, and so are the kind of a journal record and `sqpoll`, which version 2
-/// removed.
+/// removed. An entry for several ranks counts as one for each.
 fn leaves(value: &serde_json::Value, found: &mut Vec<String>) {
+    if let (Some(ranks), true) = (value["ranks"].as_u64(), value["cpus"].is_string()) {
+        for behind in 0..ranks {
+            let mut one = value.clone();
+            one.as_object_mut().unwrap().remove("ranks");
+            if let Some(rank) = value["rank"].as_u64() {
+                one["rank"] = (rank + behind).into();
+            }
+            leaves(&one, found);
+        }
+        return;
+    }
     match value {
         serde_json::Value::Object(fields) => {
             let kept = fields.iter().filter(|(name, _)| {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::b_eff::config::CommConfig;
 pub use crate::b_eff::plan::effort::MeasurementEffort;
 use crate::b_eff::plan::PatternFamily;
+use crate::frame::records::rank_runs::{self, RankRun};
 pub use crate::frame::records::BareLoopPair;
 use crate::frame::records::{
     run_record, Accumulate, InterferenceRecord, MachineRecord, Placement, RankNumbering, RunOutcome, Transport,
@@ -146,7 +147,9 @@ pub struct PilotRecord {
 pub struct CommSetup {
     /// Hosts and software.
     pub machine: MachineRecord,
-    /// Host and CPUs of each rank.
+    /// Host and CPUs of each rank; consecutive ranks with equal values have one entry.
+    #[serde(with = "rank_runs")]
+    #[schemars(with = "Vec<RankRun<Placement>>")]
     pub placement: Vec<Placement>,
     /// Binding of the ranks as reported by the launcher; None if not reported or not recorded.
     #[serde(default)]

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rank_runs::{self, OfRank, RankRun};
 use crate::frame::config::BindPolicy;
 
 /// CPU binding of the ranks of a run and its origin.
@@ -29,7 +30,9 @@ pub struct HostBinding {
     pub cores: Option<u64>,
     /// A busy process of another job on a core to which the program bound a rank (--bind core); None if none was detected.
     pub neighbour: Option<BoundProcess>,
-    /// Ranks of the host, ascending.
+    /// Ranks of the host, ascending; consecutive ranks with equal values have one entry.
+    #[serde(with = "rank_runs")]
+    #[schemars(with = "Vec<RankRun<RankBinding>>")]
     pub ranks: Vec<RankBinding>,
 }
 
@@ -44,6 +47,12 @@ pub struct RankBinding {
     pub cpus: String,
     /// Physical cores of these CPUs; None if unknown. With more than one the kernel may migrate the rank.
     pub cores: Option<u64>,
+}
+
+impl OfRank for RankBinding {
+    fn of_later_rank(&self, ranks: u64) -> Self {
+        Self { rank: self.rank.saturating_add(ranks), ..self.clone() }
+    }
 }
 
 /// Origin of the binding of a host's ranks.

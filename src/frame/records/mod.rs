@@ -13,6 +13,7 @@ pub mod kinds;
 mod machine;
 mod placement;
 mod probe;
+pub(crate) mod rank_runs;
 mod record;
 mod time_limit;
 mod warning;

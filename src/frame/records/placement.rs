@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rank_runs::OfRank;
+
 /// Placement of one rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
@@ -14,4 +16,10 @@ pub struct Placement {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub cores: Option<u64>,
+}
+
+impl OfRank for Placement {
+    fn of_later_rank(&self, _: u64) -> Self {
+        self.clone()
+    }
 }
