@@ -122,6 +122,8 @@ pub struct Traffic {
     pub collective_calls: u64,
     /// Bytes that the rank contributed.
     pub contributed_bytes: u64,
+    /// Bytes that the rank receives at its place in a binomial tree, or from all in a gather.
+    pub received_bytes: u64,
 }
 
 impl Traffic {
@@ -131,12 +133,14 @@ impl Traffic {
         Self {
             collective_calls: self.collective_calls - before.collective_calls,
             contributed_bytes: self.contributed_bytes - before.contributed_bytes,
+            received_bytes: self.received_bytes - before.received_bytes,
         }
     }
 }
 
 thread_local! {
-    static TRAFFIC: Cell<Traffic> = const { Cell::new(Traffic { collective_calls: 0, contributed_bytes: 0 }) };
+    static TRAFFIC: Cell<Traffic> =
+        const { Cell::new(Traffic { collective_calls: 0, contributed_bytes: 0, received_bytes: 0 }) };
 }
 
 /// Collective calls of this rank up to now, on all communicators.
@@ -160,11 +164,10 @@ struct ThreadRank {
 impl ThreadRank {
     fn enter_collective(&self, call: &'static str, mine: &[u8]) -> u64 {
         let number = self.collective_count.replace(self.collective_count.get() + 1);
-        let Traffic { collective_calls, contributed_bytes } = TRAFFIC.get();
-        TRAFFIC.set(Traffic {
-            collective_calls: collective_calls + 1,
-            contributed_bytes: contributed_bytes + mine.len() as u64,
-        });
+        let mut traffic = TRAFFIC.get();
+        traffic.collective_calls += 1;
+        traffic.contributed_bytes += mine.len() as u64;
+        TRAFFIC.set(traffic);
         let now = script::now().unwrap_or_default();
         let mut state = self.world.lock();
         let meeting = state.collective_calls.entry((self.group.clone(), number)).or_default();
@@ -189,14 +192,36 @@ impl ThreadRank {
         let mut state = self.world.wait(self.me, &WaitCondition::Collective(self.group.clone(), number));
         let Some(meeting) = state.collective_calls.get_mut(&key) else { return Vec::new() };
         let last = meeting.contributions.values().map(|(_, at)| *at).max().unwrap_or_default();
-        let all = meeting.contributions.values().map(|(bytes, _)| bytes.clone()).collect();
+        let all: Vec<Vec<u8>> = meeting.contributions.values().map(|(bytes, _)| bytes.clone()).collect();
+        let received_bytes = received_bytes(meeting.call, self.rank, &all);
         meeting.left += 1;
         if meeting.left == meeting.ranks {
             state.collective_calls.remove(&key);
         }
         drop(state);
+        let mut traffic = TRAFFIC.get();
+        traffic.received_bytes += received_bytes;
+        TRAFFIC.set(traffic);
         script::wait_until(last);
         all
+    }
+}
+
+/// What `rank` receives in a call with these contributions: all others in a gather; else those of its children in a binomial tree, each as
+/// long as the longest (values that are combined stay as long), and what the root of a broadcast has.
+fn received_bytes(call: &str, rank: u64, all: &[Vec<u8>]) -> u64 {
+    let lengths = || all.iter().map(|bytes| bytes.len() as u64);
+    let (sum, longest, ranks) = (lengths().sum::<u64>(), lengths().max().unwrap_or(0), all.len() as u64);
+    let own = all.get(rank as usize).map_or(0, |bytes| bytes.len() as u64);
+    match call {
+        "gather" if rank > 0 => 0,
+        "gather" | "allgather" => sum - own,
+        "bcast" => longest - own,
+        _ => {
+            let is_child =
+                |distance: &u64| rank + distance < ranks && rank & distance == 0 && rank & (distance - 1) == 0;
+            longest * (0..u64::BITS).map(|bit| 1 << bit).filter(is_child).count() as u64
+        }
     }
 }
 
