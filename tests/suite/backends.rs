@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{document, items, launcher, list, number, proves_direct, skip, Launch, Scratch, SHORT};
+use crate::support::{
+    document, first_difference, items, launcher, list, number, proves_direct, skip, Launch, Scratch, SHORT,
+};
 
 /// True if the file system of the scratch directories tells the alignment of direct I/O.
 fn direct_here(result: &Value) -> bool {
@@ -87,7 +89,7 @@ fn identical_files(ranks: u64, space: &str, more: &[&str]) {
         assert!(one.len() > 1 << 20, "{name}");
         for other in ["mpiio", "uring", "mmap"] {
             let two = fs::read(kept.join(other).join(&name)).unwrap();
-            let differ = one.iter().zip(&two).position(|(a, b)| a != b);
+            let differ = first_difference(&one, &two);
             assert_eq!(
                 (one.len(), differ),
                 (two.len(), None),

@@ -112,25 +112,24 @@ fn a_browser_shows_the_page_and_has_nothing_to_say() {
     let results = Scratch::new();
     let rows = rows(&results);
     let (io, comm) = (Path::new(IO), Path::new(COMM));
-    for files in [&[io][..], &[io, comm, &rows]] {
+    // A start of the browser takes seconds: each page in one of the themes.
+    for (files, theme, is_dark) in [(&[io][..], "1", false), (&[io, comm, &rows], "0", true)] {
         let scratch = Scratch::new();
         let (page, html) = page_of(files, &scratch);
         let (dom, log) = open(browser, &page, &scratch, &["--dump-dom"]);
         assert_eq!(console(&log), [""; 0], "{files:?}");
         assert!(dom.contains("b_eff_io") && dom.contains("</html>"));
-        for (theme, is_dark) in [("1", false), ("0", true)] {
-            let theme = format!("--blink-settings=preferredColorScheme={theme}");
-            for facts in look(browser, &html, &scratch, &[&theme]) {
-                let what = format!("{files:?}, {theme}, {} px", facts["width"]);
-                for wrong in ["errors", "requests", "outside", "cut", "overlaps", "tiny", "pale", "bare", "lost"] {
-                    let found = list(&facts, wrong);
-                    let first: Vec<&String> = found.iter().take(5).collect();
-                    assert!(found.is_empty(), "{what}: {} {wrong}: {first:#?}", found.len());
-                }
-                assert_eq!(facts["is_dark"], is_dark, "{what}");
-                assert!(facts["pictures"].as_u64().unwrap() >= 15, "{what}: {facts}");
-                assert!(facts["beyond"].as_f64().unwrap() <= 0.0, "{what}: it must be moved sideways; {facts}");
+        let theme = format!("--blink-settings=preferredColorScheme={theme}");
+        for facts in look(browser, &html, &scratch, &[&theme]) {
+            let what = format!("{files:?}, {theme}, {} px", facts["width"]);
+            for wrong in ["errors", "requests", "outside", "cut", "overlaps", "tiny", "pale", "bare", "lost"] {
+                let found = list(&facts, wrong);
+                let first: Vec<&String> = found.iter().take(5).collect();
+                assert!(found.is_empty(), "{what}: {} {wrong}: {first:#?}", found.len());
             }
+            assert_eq!(facts["is_dark"], is_dark, "{what}");
+            assert!(facts["pictures"].as_u64().unwrap() >= 15, "{what}: {facts}");
+            assert!(facts["beyond"].as_f64().unwrap() <= 0.0, "{what}: it must be moved sideways; {facts}");
         }
     }
 }

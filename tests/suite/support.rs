@@ -101,6 +101,14 @@ pub fn list(path: &Path) -> Vec<String> {
     names
 }
 
+/// Where the contents of two files differ first. By blocks: tests are not optimized, and byte by byte 100 MB take seconds.
+pub fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
+    const BLOCK_BYTES: usize = 1 << 20;
+    let blocks = one.chunks(BLOCK_BYTES).zip(other.chunks(BLOCK_BYTES));
+    let (number, (one, other)) = blocks.enumerate().find(|(_, (one, other))| one != other)?;
+    Some(number * BLOCK_BYTES + one.iter().zip(other).position(|(a, b)| a != b).unwrap_or(one.len().min(other.len())))
+}
+
 /// What a finished launch left.
 #[derive(Debug)]
 pub struct Run {

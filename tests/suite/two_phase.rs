@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::patient;
-use crate::support::{document, is_command, items, list, number, proves_direct, signal, skip, Launch, Scratch, SHORT};
+use crate::support::{
+    document, first_difference, is_command, items, list, number, proves_direct, signal, skip, Launch, Scratch, SHORT,
+};
 
 const TWO_PHASE: [&str; 4] = ["--backend", "posix,uring", "--collective", "two-phase"];
 
@@ -191,7 +193,7 @@ fn identical_files(ranks: u64, space: &str, both: &[&str], more: &[&str]) {
         for name in names {
             let read = |scratch: &Scratch| fs::read(scratch.join(&dir).join(&name)).unwrap();
             let (one, other) = (read(&plain.1), read(&two.1));
-            let differ = one.iter().zip(&other).position(|(a, b)| a != b);
+            let differ = first_difference(&one, &other);
             assert_eq!((one.len(), None), (other.len(), differ), "{backend} {name}: length and first difference");
         }
     }
