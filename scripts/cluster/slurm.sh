@@ -56,18 +56,34 @@ logged() {
     [ -z "$line" ] || date -d "${line%%]*}" +%s%3N
 }
 
-# batch_job PLUGIN DIRECTORY: docs/jobs/slurm.sh unchanged, six ranks on three hosts with a limit of two minutes: the signal two
-# minutes before it comes when the controller looks next, within half a minute. What the script calls `beff-raw` is given less space.
-# Sets `reason`, empty if the results are complete, nothing is left on /mnt, and the job was over within 20 s of the signal.
-batch_job() {
-    local plugin=$1 out=$2 id code signalled over ending begin=$SECONDS
+# submit PLUGIN DIRECTORY OPTIONS FLAGS...: docs/jobs/slurm.sh unchanged, six ranks on three hosts, until the job is over; what it calls
+# `beff-raw` gets OPTIONS, and sbatch FLAGS, which precede the directives of the script. Sets `id` and `code`.
+submit() {
+    local plugin=$1 out=$2 options=$3 begin=$SECONDS
+    shift 3
     mkdir -p "$dir/bin" "$out"
-    printf '#!/bin/sh\nexec "%s" "$@" --space 1G\n' "$program" >"$dir/bin/beff-raw"
+    printf '#!/bin/sh\nexec "%s" "$@" %s\n' "$program" "$options" >"$dir/bin/beff-raw"
     chmod +x "$dir/bin/beff-raw"
-    id=$(OUT=$out SCRATCH=/mnt SRUN_MPI=$plugin PATH=$dir/bin:$PATH at_login sbatch --parsable --nodes=3 --ntasks-per-node=2 --time=2 \
+    id=$(OUT=$out SCRATCH=/mnt SRUN_MPI=$plugin PATH=$dir/bin:$PATH at_login sbatch --parsable --nodes=3 --ntasks-per-node=2 "$@" \
         --output "$out/log" "$root/docs/jobs/slurm.sh")
-    until job_ended "$id" || [ $((SECONDS - begin)) -ge 150 ]; do sleep 0.2; done
+    until job_ended "$id" || [ $((SECONDS - begin)) -ge 240 ]; do sleep 0.2; done
     code=$(at_login scontrol -o show job "$id" | tr ' ' '\n' | sed -n 's/^ExitCode=//p')
+}
+
+# outputs_of DIRECTORY OUTCOME: sets `reason` unless the result is complete, has this outcome, and nothing is left on /mnt.
+outputs_of() {
+    for ending in json jsonl csv mpiio.sum posix.sum; do
+        [ -n "$(find "$1" -name "*.$ending" -size +0)" ] || reason="no .$ending, or an empty one"
+    done
+    [ "$(cat "$1"/*.json 2>/dev/null | jq -r .ending.outcome)" = "$2" ] || reason="the outcome of the result is not $2"
+    [ -z "$(ls -A /mnt)" ] || reason="left on /mnt: $(ls -A /mnt)"
+}
+
+# batch_job PLUGIN DIRECTORY: a limit of two minutes. The signal two minutes before it comes when the controller looks next, within half a
+# minute, and the run has less space. Sets `reason`, empty if the outputs are complete and the job was over within 20 s of the signal.
+batch_job() {
+    local id code signalled over
+    submit "$1" "$2" "--space 1G" --time=2
     signalled=$(logged "sending signal 15 to all steps job $id " head) over=$(logged "\[$id\.[0-9a-z]*\] done with job" tail)
     reason=
     if [ -z "$signalled" ] || [ -z "$over" ]; then
@@ -77,9 +93,17 @@ batch_job() {
     detail="exit code ${code%:*}, over $((over - signalled)) ms after the signal"
     [ "$code" = 130:0 ] || reason="exit code $code"
     [ $((over - signalled)) -le 20000 ] || reason="$detail"
-    for ending in json jsonl csv mpiio.sum posix.sum; do
-        [ -n "$(find "$out" -name "*.$ending" -size +0)" ] || reason="no .$ending, or an empty one"
-    done
-    [ "$(cat "$out"/*.json 2>/dev/null | jq -r .ending.outcome)" = interrupted ] || reason="the result is not that of an interrupted run"
-    [ -z "$(ls -A /mnt)" ] || reason="left on /mnt: $(ls -A /mnt)"
+    outputs_of "$2" interrupted
+}
+
+# limited_job PLUGIN DIRECTORY: a limit of three minutes for T = 15 min, and --time-limit auto. The signal is one that changes nothing. Sets
+# `reason`, empty if the outputs are complete, with exit code 0, before the limit.
+limited_job() {
+    local id code seconds
+    submit "$1" "$2" "--time-limit auto" --time=3 --signal=CONT@1
+    seconds=$(at_login scontrol -o show job "$id" | tr ' ' '\n' | sed -n 's/^RunTime=//p' | awk -F: '{ print $1 * 3600 + $2 * 60 + $3 }')
+    reason='' detail="exit code ${code%:*} after $seconds s"
+    [ "$code" = 0:0 ] || reason="exit code $code after $seconds s"
+    [ "$seconds" -lt 180 ] || reason="$detail"
+    outputs_of "$2" limit
 }

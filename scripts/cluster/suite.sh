@@ -5,7 +5,8 @@
 #
 #   --gluster      io on GlusterFS: with its default caches, wrong data must be reported; without them all must be correct
 #   --moosefs      io, imb and replay on MooseFS
-#   --slurm COUNT  docs/jobs/slurm.sh unchanged as COUNT batch jobs of Slurm, each cut by the signal before its limit
+#   --slurm COUNT  docs/jobs/slurm.sh unchanged as COUNT batch jobs of Slurm, each cut by the signal before its limit, and COUNT jobs with
+#                  --time-limit auto, which end before it
 #   --build NAME   profile of the binaries, release unless given
 #   --only WORD    only cases whose name contains WORD
 #
@@ -147,12 +148,15 @@ on_moosefs() {
 }
 
 in_slurm() {
-    local number begin reason detail plugin=pmix
+    local number kind begin reason detail plugin=pmix
     if [ "$mpi" = mpich ]; then plugin=pmi2; fi
-    for ((number = 1; number <= jobs; number++)); do
-        begin=$SECONDS detail=
-        batch_job "$plugin" "$results/$mpi-job$number"
-        row "slurm.sh, job $number" $((SECONDS - begin)) "$reason" "$detail"
+    for kind in batch limited; do
+        case $kind in *"$only"*) ;; *) continue ;; esac
+        for ((number = 1; number <= jobs; number++)); do
+            begin=$SECONDS detail=
+            "${kind}_job" "$plugin" "$results/$mpi-$kind-job$number"
+            row "slurm.sh, $kind job $number" $((SECONDS - begin)) "$reason" "$detail"
+        done
     done
 }
 
