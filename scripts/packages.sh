@@ -6,7 +6,7 @@
 # debian     source and binary package from the commit at hand, by dpkg-buildpackage; unpacked, and started under both launchers
 # container  the image, by buildah, on a root of debootstrap, without a daemon; the program is run inside as the user of the image (as root)
 # spack      `spack spec` if there is one on PATH; otherwise the recipe is compiled as Python only
-# easybuild  parsed by EasyBuild if `eb` is on PATH; otherwise compiled as Python only
+# easybuild  parsed by EasyBuild, with Environment Modules, if `eb` is on PATH; otherwise compiled as Python only
 # Results are left in target-packages/. The exit status is 1 if a recipe failed.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -42,10 +42,11 @@ package_spack() {
 }
 
 package_easybuild() {
-    local recipe
+    local recipe options=(--modules-tool=EnvironmentModules --module-syntax=Tcl --dry-run)
+    if [ "$(id -u)" -eq 0 ]; then options+=(--allow-use-as-root-and-accept-consequences); fi
     for recipe in "$root"/packaging/easybuild/*.eb; do
         if have eb; then
-            bounded 300 eb --modules-tool=EnvironmentModules --module-syntax=Tcl --parse-only "$recipe" >&2 || return 1
+            bounded 300 eb "${options[@]}" "$recipe" >&2 || return 1
         else
             python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$recipe" || return 1
         fi
