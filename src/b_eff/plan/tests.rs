@@ -65,7 +65,7 @@ fn every_message_is_received_up_to_64_ranks() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn every_message_is_received(ranks in 2..=1024_u64, seed: u64, ring in 0..30_usize) {
