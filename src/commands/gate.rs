@@ -139,7 +139,7 @@ fn read_directory(directory: &Path, benchmark: &str) -> anyhow::Result<Earlier> 
         )
         .into());
     }
-    let ResultDirectory { results, others } = ResultDirectory::read(directory)
+    let ResultDirectory { results, others, .. } = ResultDirectory::read(directory)
         .map_err(|e| anyhow!("cannot read the directory {name}: {e}. Name a directory that can be read."))?;
     let mut earlier = Earlier { unreadable: others, ..Earlier::default() };
     for path in results {

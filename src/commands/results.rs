@@ -34,7 +34,7 @@ pub(super) fn expand_directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Usag
             files.push(path.clone());
             continue;
         }
-        let ResultDirectory { results, others } = ResultDirectory::results_of(path)?;
+        let ResultDirectory { results, others, .. } = ResultDirectory::results_of(path)?;
         if !others.is_empty() {
             skip(path, &others, "no results that this version reads");
         }

@@ -13,13 +13,15 @@ const HEAD_BYTES: u64 = 1 << 16;
 const TAIL_BYTES: u64 = 64;
 const START_FIELD: &str = "\"started_utc\"";
 
-/// The documents (`*.json`) of a directory, in order of their names. Subdirectories are not read.
+/// The documents (`*.json`) of a directory, in order of their names, and journals of runs that left none. Subdirectories are not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultDirectory {
     /// Those that are results of this program by their first and last bytes.
     pub results: Vec<PathBuf>,
     /// Names of the others: of other programs, empty, incomplete, unreadable.
     pub others: Vec<String>,
+    /// Journals (`*.jsonl`) without a result of the same name: their runs are under way, or were killed.
+    pub journals: Vec<PathBuf>,
 }
 
 impl ResultDirectory {
@@ -29,16 +31,22 @@ impl ResultDirectory {
     /// It is no directory, or cannot be read.
     pub fn read(directory: &Path) -> io::Result<Self> {
         let entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
-        let mut paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
-        paths.retain(|path| path.extension().is_some_and(|ending| ending == "json") && path.is_file());
-        paths.sort();
+        let mut all: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
+        all.sort();
+        let with_ending = |ending: &'static str| {
+            all.iter().filter(move |path| path.extension().is_some_and(|found| found == ending) && path.is_file())
+        };
         let mut found = Self::default();
-        for path in paths {
+        for path in with_ending("json").cloned() {
             match is_result(&path) {
                 Ok(true) => found.results.push(path),
                 Ok(false) | Err(_) => found.others.push(name_of(&path)),
             }
         }
+        let is_without_result = |path: &&PathBuf| {
+            is_journal(path).unwrap_or(false) && !found.results.contains(&path.with_extension("json"))
+        };
+        found.journals = with_ending("jsonl").filter(is_without_result).cloned().collect();
         Ok(found)
     }
 
@@ -60,14 +68,15 @@ impl ResultDirectory {
         Ok(found)
     }
 
-    /// The result that started last, for what needs one; of several that started at once the last name.
+    /// The result that started last, for what needs one; of several that started at once the last name. A run that was killed is the newest,
+    /// too: its journal is returned.
     ///
     /// # Errors
     /// Those of [`ResultDirectory::results_of`].
     pub fn newest_of(directory: &Path) -> Result<PathBuf, UsageError> {
         let found = Self::results_of(directory)?;
         let start = |path: &PathBuf| read_head(path).ok().and_then(|head| start_of(&head)).unwrap_or_default();
-        let newest = found.results.into_iter().max_by_key(start);
+        let newest = found.results.into_iter().chain(found.journals).max_by_key(start);
         newest.ok_or_else(|| UsageError::new("no result is left", "This is a defect: please report it."))
     }
 }
@@ -96,6 +105,12 @@ fn is_result(path: &Path) -> io::Result<bool> {
         Err(_) => false,
     };
     Ok(is_own && is_closed(path)?)
+}
+
+/// True if a file begins like a journal of this program.
+fn is_journal(path: &Path) -> io::Result<bool> {
+    let head = String::from_utf8_lossy(&read_head(path)?).into_owned();
+    Ok(head.starts_with("{\"record\":\"start\"") && head.contains(START_FIELD))
 }
 
 /// True if the last character is the brace of a document: a run that was killed while it wrote leaves an incomplete one.
@@ -174,5 +189,17 @@ mod tests {
         assert_eq!(name_of(&ResultDirectory::newest_of(at.path()).unwrap()), "1.json");
         fs::write(at.path().join("3.json"), &last).unwrap();
         assert_eq!(name_of(&ResultDirectory::newest_of(at.path()).unwrap()), "3.json");
+        // Killed: the journal of a later start, and a document that was not begun, or not completed.
+        let journal = |start: &str| {
+            format!("{{\"record\":\"start\",\"schema_version\":3,\"manifest\":{{\"started_utc\":\"{start}\"}}}}\n")
+        };
+        fs::write(at.path().join("3.jsonl"), journal("2026-12-01T03:00:00Z")).unwrap();
+        fs::write(at.path().join("other.jsonl"), "{\"started_utc\":\"2027-01-01T03:00:00Z\"}").unwrap();
+        assert_eq!(name_of(&ResultDirectory::newest_of(at.path()).unwrap()), "3.json", "that of a complete run");
+        for document in ["", "{"] {
+            fs::write(at.path().join("4.json"), document).unwrap();
+            fs::write(at.path().join("4.jsonl"), journal("2026-12-02T03:00:00Z")).unwrap();
+            assert_eq!(name_of(&ResultDirectory::newest_of(at.path()).unwrap()), "4.jsonl");
+        }
     }
 }
