@@ -7,6 +7,7 @@ use super::totals::TypeRecords;
 use super::{cache_share, few_calls, ladder::Ladder, rate};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult, StopReason};
+use crate::frame::backends;
 use crate::frame::records::AccessMethod;
 use crate::frame::values::{CACHED_THRESHOLD, NULL_BACKEND};
 
@@ -125,7 +126,9 @@ fn backend_findings(sound: &[&PatternRecord], ladder: &Ladder, ranks: u64) -> Ve
     for rung in ladder.patterns.iter().filter(|rung| rung.ranks == ranks) {
         let (Some(best), Some(ratio)) = (&rung.best, rung.ratio) else { continue };
         let factor = 1.0 / ratio.value;
-        if ratio.equal == Some(true) || !(factor.is_finite() && factor >= MIN_FACTOR) {
+        // A variant and its backend are compared in a table of their own, with intervals of all patterns.
+        let is_own_variant = backends::backend_of(&rung.backend) == backends::backend_of(best);
+        if is_own_variant || ratio.equal == Some(true) || !(factor.is_finite() && factor >= MIN_FACTOR) {
             continue;
         }
         let of = |backend: &str| {

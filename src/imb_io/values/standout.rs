@@ -1,6 +1,7 @@
 //! Findings that stand out in a run of IMB-IO: large factors between comparable rows.
 
 use super::RowValue;
+use crate::frame::backends;
 use crate::frame::values::NULL_BACKEND;
 use crate::imb_io::plan::Mode;
 use crate::imb_io::records::{ImbResult, RowRecord};
@@ -86,6 +87,7 @@ fn slowest_backend(rows: &[RatedRow<'_>]) -> Option<Finding> {
     let of = |slow: &RatedRow<'_>| {
         let rivals = rows.iter().filter(|other| {
             is_alike(slow.record, other.record)
+                && backends::backend_of(&slow.record.backend) != backends::backend_of(&other.record.backend)
                 && (slow.record.mode, slow.record.sample_bytes) == (other.record.mode, other.record.sample_bytes)
         });
         let best = rivals.max_by(|a, b| a.rate.total_cmp(&b.rate))?;
