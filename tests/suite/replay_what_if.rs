@@ -61,7 +61,8 @@ fn fill_values_are_not_written_and_all_reads_are_right() {
         assert_eq!(items(&effect["interval"]).len(), 2, "{run}");
         run.says(&["fill-never omits 3 writes"]);
         let screen = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in ["what-if fill-never: ", "of the time in calls, 3 pairs", "400000 B written instead of 800000 B"] {
+        for part in ["what-if fill-never: ", "times as long in calls, 3 pairs", "400000 B written instead of 800000 B"]
+        {
             assert!(screen.contains(part), "no '{part}'; {run}");
         }
         assert_eq!(scratch.list("disk"), [] as [&str; 0], "{run}");

@@ -65,7 +65,7 @@ fn change_text(effect: &ChangeEffect) -> String {
         [before, after] => format!("; {} written instead of {}", format_size(after), format_size(before)),
     };
     format!(
-        "{change}: {}{} of the time in calls, {}{verdict}{written}",
+        "{change}: {}{} times as long in calls, {}{verdict}{written}",
         format_ratio(ratio),
         interval.unwrap_or_default(),
         count(effect.pairs, "pair")

@@ -2,6 +2,7 @@
 
 use crate::frame::records::{kinds, AccessMethod, Warning};
 use crate::frame::units::format_seconds;
+use crate::frame::values::binding::shared_host_warning;
 use crate::tune::records::TuneResult;
 
 /// Share of the read bytes that must come from storage.
@@ -27,7 +28,7 @@ kinds! {
 
 /// Warnings of the run, and those that follow from the trials.
 pub(super) fn warnings(result: &TuneResult) -> Vec<Warning> {
-    let derived = [reads_from_cache(result), budget_exceeded(result)];
+    let derived = [reads_from_cache(result), shared_host_warning(&result.setup.machine), budget_exceeded(result)];
     result.warnings.iter().cloned().chain(derived.into_iter().flatten()).collect()
 }
 
