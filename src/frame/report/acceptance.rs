@@ -198,7 +198,7 @@ impl Protocol<'_> {
     #[must_use]
     pub fn sections(&self) -> Vec<ReportSection> {
         let signature = vec![ReportBlock::Table(
-            Table::new("Accepted", 1, ["name", "date", "signature"]).with_rows([[" ", " ", " "]]),
+            Table::new("Signatures", 1, ["name", "date", "signature"]).with_rows([[" ", " ", " "]]),
         )];
         let plain = |name, title: &str, note: &str, blocks| ReportSection {
             name,

@@ -158,13 +158,13 @@ fn blocks(view: &HistoryView<'_>) -> Vec<ReportBlock> {
     pairs.extend(history.set_up_changes.iter().take(MAX_CHANGES).map(|found| ("set-up".to_owned(), change(found))));
     let more = history.set_up_changes.len().saturating_sub(MAX_CHANGES);
     pairs.extend((more > 0).then(|| ("set-up".to_owned(), format!("and {more} earlier changes: --format json"))));
-    let basis = "ratio: of speeds, to the median of the baseline; limits below 1: this run alone is slower. Runs that equal those before them are \
+    let basis = "ratio: of speeds, to the median of the baseline; an interval below 1: this run alone is slower. Runs that equal those before them are \
                  called slower in less than 1 of 100 gates.";
     vec![ReportBlock::Pairs(pairs), ReportBlock::Table(table(history)), ReportBlock::Notes(vec![basis.to_owned()])]
 }
 
 fn table(history: &History) -> Table {
-    let head = ["value", "run", "unit", "median", "ratio", "limits", "", "median 95 %"];
+    let head = ["value", "run", "unit", "median", "ratio", "interval", "", "median 95 %"];
     let mut table = Table::new("", 1, head).with_words();
     let ends = |ends: Option<[f64; 2]>, form: fn(f64) -> String| {
         ends.map_or_else(String::new, |[low, high]| format!("{} to {}", form(low), form(high)))
