@@ -40,9 +40,9 @@ fn main() {
 fn libraries(mpicc: &str) -> Vec<String> {
     let shown = Command::new(mpicc).arg("-show").output().map(|output| output.stdout).unwrap_or_default();
     let shown = String::from_utf8_lossy(&shown).into_owned();
-    let of = |prefix: &str| {
-        shown.split_whitespace().filter_map(|word| word.strip_prefix(prefix)).map(str::to_owned).collect::<Vec<_>>()
-    };
+    let words = shell_words::split(&shown).unwrap_or_default();
+    let of =
+        |prefix: &str| words.iter().filter_map(|word| word.strip_prefix(prefix)).map(str::to_owned).collect::<Vec<_>>();
     let names = of("-l").into_iter().filter(|name| name.starts_with("mpi")).map(|name| format!("lib{name}.so"));
     let in_dirs = |name: String| of("-L").into_iter().map(move |dir| format!("{dir}/{name}")).collect::<Vec<_>>();
     names.flat_map(in_dirs).collect()

@@ -17,7 +17,7 @@ quote() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 put() { printf 'export %s=%s\n' "$1" "$(quote "$2")"; }
 
 name=${1:-mpich}
-mpicc=$(find_mpi "$name") || die "no MPI named $name" "run: make setup"
+mpicc=$(find_mpi "$name") || no_mpi "$name"
 flavour=$(mpi_flavour "$mpicc")
 launcher=$(find_launcher "$mpicc") || die "no launcher (mpirun, mpiexec) for $mpicc" "set MPIRUN"
 libclang=$(find_libclang) || die "libclang is missing" "run: make setup"

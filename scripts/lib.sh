@@ -79,6 +79,19 @@ find_mpi() {
     return 1
 }
 
+# no_mpi NAME: ends with the reason why find_mpi fails.
+no_mpi() {
+    local dir
+    if have "$1"; then
+        while read -r dir; do
+            [ -d "$dir" ] || die "$1 -show names the directory $dir, which does not exist" \
+                "Intel MPI takes it from I_MPI_ROOT: source its vars.sh or setvars.sh; else set MPICC to the wrapper of an installed MPI"
+        done < <(shown_dirs "$1" -I)
+        die "$1 does not compile a program that includes mpi.h" "try: $1 -v"
+    fi
+    die "no MPI named $1" "run: make setup, or set MPICC to the compiler wrapper of an installed MPI"
+}
+
 # find_launcher MPICC: the launcher that belongs to the wrapper (mpicc.openmpi -> mpirun.openmpi). MPIRUN wins.
 find_launcher() {
     local dir suffix candidate
@@ -95,16 +108,19 @@ find_launcher() {
     return 1
 }
 
+# shown_dirs MPICC -I|-L: directories that its -show names after this option, one per line; Intel MPI quotes them.
+shown_dirs() { "$1" -show 2>/dev/null | xargs printf '%s\n' | sed -n "s/^$2//p"; }
+
 # mpi_library_dirs MPICC: directories of its libraries that the dynamic linker does not search by itself.
 mpi_library_dirs() {
     local word dir searched dirs=
     searched=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | sed -n 's,.* => \(/.*\)/[^/]*$,\1,p' | sort -u |
         while read -r dir; do readlink -f "$dir"; done)
-    for word in $("$1" -show); do
-        case $word in -L*) dir=$(readlink -f "${word#-L}") || continue ;; *) continue ;; esac
+    while read -r word; do
+        dir=$(readlink -f "$word") || continue
         compgen -G "$dir/libmpi*.so.[0-9]*" >/dev/null || continue
         grep -qxF "$dir" <<<"$searched" || dirs=$dirs${dirs:+:}$dir
-    done
+    done < <(shown_dirs "$1" -L)
     echo "$dirs"
 }
 

@@ -235,7 +235,7 @@ main() {
     need_libclang
     if [ -n "${MPICC:-}" ]; then
         if [ "$purpose" = test ]; then need_nextest; fi
-        name_of "$MPICC" || die "MPICC=$MPICC does not compile a program that includes mpi.h" "try: $MPICC -v"
+        name_of "$MPICC" || no_mpi "$MPICC"
     elif [ "$purpose" = test ]; then
         need_nextest
         want_fortran
