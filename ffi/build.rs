@@ -1,7 +1,7 @@
 //! Compiles the C shim with the wrapper of the chosen MPI ($MPICC, else `mpicc`, as mpi-sys does) and generates its bindings.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
@@ -26,15 +26,15 @@ fn main() {
         .blocklist_type("MPI_.*|ompi_.*")
         .raw_line("use mpi_sys::*;")
         .default_macro_constant_type(bindgen::MacroTypeVariation::Signed);
+    // libclang without its own headers (libclang1-N, Python wheel) takes gcc's; searched last, so they change nothing elsewhere.
+    if let Some(dir) = gcc_headers() {
+        builder = builder.clang_args(["-idirafter", &dir]);
+    }
     for dir in with_prefix("-I") {
         builder = builder.clang_arg(format!("-I{dir}"));
     }
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("shim.rs");
-    builder
-        .generate()
-        .expect("bindgen reads shim.h; if stddef.h is missing, libclang lacks its own headers: see CONTRIBUTING.md")
-        .write_to_file(out)
-        .expect("OUT_DIR is writable");
+    builder.generate().expect("bindgen reads shim.h").write_to_file(out).expect("OUT_DIR is writable");
 
     // Passed to the root package and the tests as DEP_BEFF_MPI_LIBDIRS, for the run path.
     let libdirs = with_prefix("-L");
@@ -42,6 +42,13 @@ fn main() {
     for dir in &libdirs {
         println!("cargo:rustc-link-arg=-Wl,-rpath,{dir}");
     }
+}
+
+/// Directory of the headers of the C compiler.
+fn gcc_headers() -> Option<String> {
+    let output = Command::new("cc").arg("-print-file-name=include").output().ok()?;
+    let dir = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    Path::new(&dir).is_absolute().then_some(dir)
 }
 
 /// Words of the compiler command that `mpicc -show` prints.
