@@ -1,19 +1,17 @@
 #!/usr/bin/env bash
 # Prints the environment for building and testing with one MPI:
 #   eval "$(scripts/env.sh mpich)" && cargo test
-# Names: mpich, openmpi, venv-mpich, venv-openmpi, or a compiler wrapper by name or path.
+# Names: mpich, openmpi, abi (the standard ABI of MPI-5), venv-mpich, venv-openmpi, venv-abi, or a compiler wrapper by name or path.
 #
 # MPICC, LIBCLANG_PATH, BINDGEN_EXTRA_CLANG_ARGS   read by the build
 # CARGO_TARGET_DIR   one per MPI: the bindings are not generated again when MPICC changes
 # BEFF_MPIRUN        launcher with the arguments it always needs, split at blanks; `-n N PROGRAM` follows
-# BEFF_MPI_NAME      mpich, openmpi or intel
+# BEFF_MPI_NAME      mpich, openmpi, intel or abi
 # LD_LIBRARY_PATH    only for an MPI outside the search path of the dynamic linker (test programs carry no rpath)
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# quote VALUE: as one word for any shell of the Bourne family.
-quote() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 put() { printf 'export %s=%s\n' "$1" "$(quote "$2")"; }
 
 name=${1:-mpich}
@@ -23,11 +21,13 @@ launcher=$(find_launcher "$mpicc") || die "no launcher (mpirun, mpiexec) for $mp
 libclang=$(find_libclang) || die "libclang is missing" "run: make setup"
 
 case $name in
-mpich | openmpi | venv-mpich | venv-openmpi) target=$name ;;
+mpich | openmpi | abi | venv-mpich | venv-openmpi | venv-abi) target=$name ;;
 *) target=$flavour-$(printf %s "$mpicc" | cksum | cut -d' ' -f1) ;;
 esac
 
-put MPICC "$mpicc"
+wrapper=$mpicc
+if [ "$flavour" = abi ]; then wrapper=$(abi_wrapper "$mpicc"); fi
+put MPICC "$wrapper"
 put CARGO_TARGET_DIR "$root/target-$target"
 put BEFF_MPI_NAME "$flavour"
 put LIBCLANG_PATH "$libclang"

@@ -26,7 +26,17 @@ const int beff_max_info_key = MPI_MAX_INFO_KEY;
 const int beff_max_info_val = MPI_MAX_INFO_VAL;
 const int beff_max_library_version_string = MPI_MAX_LIBRARY_VERSION_STRING;
 
-#if defined(OMPI_MAJOR_VERSION)
+#if defined(MPI_ABI_VERSION) && MPI_ABI_VERSION > 0
+#define STANDARD_ABI 1
+#else
+#define STANDARD_ABI 0
+#endif
+const int beff_standard_abi = STANDARD_ABI;
+
+#if STANDARD_ABI
+const char *const beff_built_with =
+    "the standard ABI " STR(MPI_ABI_VERSION) "." STR(MPI_ABI_SUBVERSION) " of MPI-" STR(MPI_VERSION);
+#elif defined(OMPI_MAJOR_VERSION)
 const char *const beff_built_with =
     "Open MPI " STR(OMPI_MAJOR_VERSION) "." STR(OMPI_MINOR_VERSION) "." STR(OMPI_RELEASE_VERSION);
 #elif defined(I_MPI_VERSION)

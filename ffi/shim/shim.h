@@ -23,6 +23,8 @@ extern const int beff_max_info_key;
 extern const int beff_max_info_val;
 extern const int beff_max_library_version_string;
 
+/* 1 if the header is that of the standard ABI of MPI-5: any library that implements it may be loaded. */
+extern const int beff_standard_abi;
 /* "Open MPI 4.1.4", "MPICH 4.0.2", ...: the header this file was compiled with. */
 extern const char *const beff_built_with;
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use crate::comm::Comm;
 use crate::error::{check, read_text, MpiError, Result};
-use crate::shim;
+use crate::{constants, shim};
 
 /// MPI between MPI_Init_thread and MPI_Finalize, called on drop. The program's structure, not the borrow of [`Universe::world`], ensures
 /// that communicators, datatypes and files are released before.
@@ -22,6 +22,12 @@ pub fn built_with() -> &'static str {
     unsafe { CStr::from_ptr(shim::beff_built_with) }.to_str().unwrap_or("an MPI library with an unreadable name")
 }
 
+/// True if this program is built for the standard ABI of MPI-5, and may run with any library that implements it.
+#[must_use]
+pub fn is_standard_abi() -> bool {
+    constant!(shim::beff_standard_abi) != 0
+}
+
 /// MPI_Get_library_version on one line, at most `max_chars` characters. May be called before MPI_Init.
 pub fn library_version(max_chars: usize) -> Result<String> {
     // SAFETY: the memory is longer than MPI_MAX_LIBRARY_VERSION_STRING.
@@ -35,7 +41,8 @@ impl Universe {
     /// Initializes MPI with MPI_THREAD_SINGLE: only this thread calls it, and needless locks cost Open MPI more than 0.1 us per message.
     ///
     /// # Errors
-    /// The error of MPI_Init_thread (most libraries abort the process instead).
+    /// The error of MPI_Init_thread (most libraries abort the process instead). MPI_ERR_ABI if the library has other constants than this
+    /// program.
     pub fn init() -> Result<Self> {
         let mut provided: c_int = 0;
         // SAFETY: MPI-3.1 section 8.7 allows null for argc and argv; the thread level is a constant of the library.
@@ -48,6 +55,9 @@ impl Universe {
             )
         })?;
         let universe = Self { _not_send: PhantomData };
+        if is_standard_abi() {
+            constants::verify()?;
+        }
         universe.world().return_errors()?;
         Comm::comm_self().return_errors()?;
         Ok(universe)

@@ -3,7 +3,9 @@
 use std::ffi::c_int;
 
 use crate::requests::put_request;
-use crate::words::{file_null, get, int, put, put_handle, put_status, text, Word};
+use crate::words::{
+    errors_are_fatal, errors_return, file_null, get, int, interface, put, put_handle, put_status, text, Interface, Word,
+};
 use crate::world::{with, OutstandingOperation, ScriptedResult};
 use crate::{infos, types};
 
@@ -28,12 +30,14 @@ fn assert_open(name: &str, file: Word) {
     assert!(with(|rank| rank.files.contains_key(&file)), "MPI_File_{name} with a file that is not open");
 }
 
-/// Names of the flags of an access mode, which have the same numbers in every library.
+/// Names of the flags of an access mode, which have the same numbers in MPICH and Open MPI.
 fn mode_names(mode: Word) -> String {
     let names =
         ["create", "rdonly", "wronly", "rdwr", "delete_on_close", "unique_open", "excl", "append", "sequential"];
-    let set = names.iter().enumerate().filter(|(bit, _)| mode >> bit & 1 != 0);
-    set.map(|(_, name)| *name).collect::<Vec<_>>().join("|")
+    let bits =
+        if interface() == Interface::Standard { [1, 4, 8, 5, 2, 7, 3, 0, 6] } else { [0, 1, 2, 3, 4, 5, 6, 7, 8] };
+    let set = names.iter().zip(bits).filter(|(_, bit)| mode >> bit & 1 != 0);
+    set.map(|(name, _)| *name).collect::<Vec<_>>().join("|")
 }
 
 #[no_mangle]
@@ -105,6 +109,13 @@ extern "C" fn MPI_File_preallocate(file: Word, bytes: Word) -> c_int {
 
 #[no_mangle]
 extern "C" fn MPI_File_seek(file: Word, offset: Word, whence: Word) -> c_int {
+    // MPI_SEEK_SET and MPI_SEEK_CUR; those of the standard ABI as in the mpi.h of MPICH 5.0.
+    let (set, current) = if interface() == Interface::Standard { (403, 401) } else { (600, 602) };
+    with(|rank| {
+        let begin = if int(whence) == current { rank.position } else { 0 };
+        let end = if [set, current].contains(&int(whence)) { 0 } else { rank.file_bytes };
+        rank.position = begin + end + offset as i64;
+    });
     plain("seek", file, &format!("{} by {}", offset as i64, int(whence)))
 }
 
@@ -129,6 +140,30 @@ extern "C" fn MPI_File_set_errhandler(_: Word, _: Word) -> c_int {
     0
 }
 
+#[no_mangle]
+extern "C" fn MPI_File_get_errhandler(_: Word, handler: Word) -> c_int {
+    put_handle(handler, 0, if with(|rank| rank.fatal_file_errors) { errors_are_fatal() } else { errors_return() });
+    0
+}
+
+#[no_mangle]
+extern "C" fn MPI_Errhandler_free(_: Word) -> c_int {
+    0
+}
+
+/// The position is a scripted number of bytes, else that of the last seek.
+#[no_mangle]
+extern "C" fn MPI_File_get_position(file: Word, answer: Word) -> c_int {
+    assert_open("get_position", file);
+    let position = match log_call("get_position", "") {
+        ScriptedResult::Code(code) | ScriptedResult::Refused(code) => return code,
+        ScriptedResult::Bytes(bytes) => bytes as i64,
+        ScriptedResult::Success | ScriptedResult::Filled(_) => with(|rank| rank.position),
+    };
+    put(answer, position);
+    0
+}
+
 /// Calls that return a number.
 macro_rules! ask {
     ($($name:ident $told:literal $answer:expr;)+) => {
@@ -144,7 +179,6 @@ macro_rules! ask {
 
 ask! {
     MPI_File_get_size "get_size" |rank| rank.file_bytes;
-    MPI_File_get_position "get_position" |_| 11;
     MPI_File_get_position_shared "get_position_shared" |_| 12;
 }
 

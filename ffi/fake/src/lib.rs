@@ -16,4 +16,7 @@ mod words;
 mod world;
 
 pub use words::error_code;
-pub use world::{as_rank, name_memory, ranks, script, set_file_bytes, set_finalize_time, take_log, ScriptedResult};
+pub use world::{
+    as_rank, name_memory, ranks, script, set_fatal_file_errors, set_file_bytes, set_finalize_time, take_log,
+    ScriptedResult,
+};

@@ -106,6 +106,9 @@ pub struct RankContext {
     /// Open files by handle, with their names.
     pub files: HashMap<Word, String>,
     pub file_bytes: i64,
+    /// Of the last seek in any file.
+    pub position: i64,
+    pub fatal_file_errors: bool,
     pub finalize_time: Duration,
     pub requests: HashMap<Word, OutstandingOperation>,
     /// Posted receives by key: the next one matches the next message of its key, in any order of completion.
@@ -133,6 +136,8 @@ impl RankContext {
             infos: HashMap::new(),
             files: HashMap::new(),
             file_bytes: 0,
+            position: 11,
+            fatal_file_errors: false,
             finalize_time: Duration::ZERO,
             requests: HashMap::new(),
             received: HashMap::new(),
@@ -268,6 +273,11 @@ pub fn name_memory(name: &str, memory: &[u8]) {
 /// Sets the result of MPI_File_get_size.
 pub fn set_file_bytes(bytes: i64) {
     with(|rank| rank.file_bytes = bytes);
+}
+
+/// The error handler of files is MPI_ERRORS_ARE_FATAL, unlike in the standard.
+pub fn set_fatal_file_errors() {
+    with(|rank| rank.fatal_file_errors = true);
 }
 
 /// Sets the time that MPI_Finalize takes.

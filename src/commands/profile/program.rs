@@ -188,7 +188,11 @@ mod tests {
     #[test]
     fn this_test_links_the_mpi_it_was_built_with() {
         let me = std::env::current_exe().unwrap();
-        let expected = if beff_ffi::built_with().starts_with("Open MPI") { Abi::OpenMpi } else { Abi::Mpich };
+        let expected = match beff_ffi::built_with() {
+            mpi if mpi.starts_with("Open MPI") => Abi::OpenMpi,
+            mpi if mpi.starts_with("the standard ABI") => Abi::Standard,
+            _ => Abi::Mpich,
+        };
         assert_eq!(inspect(&me, 4), MpiLinkage::Links(expected, me.clone()));
         let line = [OsString::from("mpirun"), "-n".into(), "2".into(), "env".into(), "A=1".into(), me.clone().into()];
         assert_eq!(find(&line, true), MpiLinkage::Links(expected, me));

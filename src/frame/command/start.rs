@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, Context};
 use beff_backends::DriverOptions;
-use beff_ffi::{collective_timeout, Comm, MpiError, Universe};
+use beff_ffi::{collective_timeout, Comm, MpiError, MpiErrorCause, Universe};
 use nix::sys::resource::{getrlimit, Resource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::variants::{find_ineffective, ContestantRequests};
 use crate::frame::run::{agree, availability, harness};
-use crate::frame::system::launcher::{launcher_mismatch, pre_init_mismatch};
+use crate::frame::system::launcher::{is_reporting_process, launcher_mismatch, pre_init_mismatch};
 use crate::frame::system::storage::storage_record;
 use crate::frame::system::survey::{machine, Survey, LIBRARY_CHARS};
 
@@ -76,7 +76,15 @@ pub(crate) fn run_under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, 
     if let Err(error) = check_open_files(open_file_limit()) {
         return Ok(reject_usage(&error.to_string()));
     }
-    let universe = Universe::init().map_err(|e| anyhow!("MPI cannot be started: {e}"))?;
+    let universe = match Universe::init() {
+        Ok(universe) => universe,
+        // The same on all ranks.
+        Err(error) if error.cause == MpiErrorCause::Unsupported => {
+            let message = format!("{} cannot be used: {}", short_name(&library), error.text);
+            return Ok(reject_launch(&message, is_reporting_process(env)));
+        }
+        Err(error) => return Err(anyhow!("MPI cannot be started: {error}")),
+    };
     abort_on_panic();
     let world = universe.world();
     collective_timeout::configure(
@@ -85,7 +93,8 @@ pub(crate) fn run_under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, 
         print_diagnostic,
         i32::from(Exit::Failure.code()),
     );
-    if let Some(mismatch) = launcher_mismatch(world.size(), beff_ffi::built_with(), env) {
+    let mpi = if beff_ffi::is_standard_abi() { short_name(&library) } else { beff_ffi::built_with().to_owned() };
+    if let Some(mismatch) = launcher_mismatch(world.size(), &mpi, env) {
         return Ok(reject_launch(&mismatch.message, mismatch.is_reporting));
     }
     let exit = match work(&universe, &world) {
