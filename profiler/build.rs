@@ -24,8 +24,10 @@ fn main() {
     let output = Command::new(&mpicc).args(["-E", "-include", "mpi.h", "-x", "c", "/dev/null"]).output();
     let header = output.expect("the wrapper that has just compiled the shim runs").stdout;
     let header = String::from_utf8_lossy(&header);
-    println!("cargo:rustc-check-cfg=cfg(open_mpi)");
-    if header.contains("ompi_communicator_t") {
+    println!("cargo:rustc-check-cfg=cfg(open_mpi, standard_abi)");
+    if header.contains("MPI_ABI_Comm") {
+        println!("cargo:rustc-cfg=standard_abi");
+    } else if header.contains("ompi_communicator_t") {
         println!("cargo:rustc-cfg=open_mpi");
     }
     for (function, cfg) in OPTIONAL {

@@ -30,7 +30,11 @@ const uintptr_t beff_handle_values[] = {
     HANDLE(MPI_ERRORS_RETURN, "ompi_mpi_errors_return"),
 };
 /* Assumptions of mpi.rs for each MPI. */
-#if defined(OPEN_MPI)
+#if defined(MPI_ABI_VERSION) && MPI_ABI_VERSION > 0
+const uintptr_t beff_file_null = (uintptr_t)MPI_FILE_NULL;
+_Static_assert(sizeof(MPI_Datatype) == 8 && sizeof(MPI_Request) == 8, "handles are pointers");
+_Static_assert(MPI_STATUS_IGNORE == 0 && MPI_STATUSES_IGNORE == 0, "ignored statuses");
+#elif defined(OPEN_MPI)
 const uintptr_t beff_handle_values[8] = {0};
 _Static_assert(sizeof(MPI_Datatype) == 8 && sizeof(MPI_Request) == 8, "handles are pointers");
 _Static_assert(offsetof(MPI_Status, _ucount) == 16 && sizeof(size_t) == 8, "bytes in a status");
@@ -53,7 +57,8 @@ const int beff_combiners[] = {
     MPI_COMBINER_HVECTOR,       MPI_COMBINER_INDEXED,       MPI_COMBINER_HINDEXED,        MPI_COMBINER_INDEXED_BLOCK,
     MPI_COMBINER_HINDEXED_BLOCK, MPI_COMBINER_STRUCT,       MPI_COMBINER_SUBARRAY,        MPI_COMBINER_DARRAY,
     MPI_COMBINER_RESIZED,       MPI_COMBINER_F90_REAL,      MPI_COMBINER_F90_COMPLEX,     MPI_COMBINER_F90_INTEGER,
-    /* The _INTEGER combiners of removed Fortran functions precede their successors in every mpi.h. */
+    /* The _INTEGER combiners of removed Fortran functions precede their successors in every mpi.h. The standard ABI has none: there
+     * these are the numbers of combiners above, which are found first. */
     MPI_COMBINER_HVECTOR - 1,   MPI_COMBINER_HINDEXED - 1,  MPI_COMBINER_STRUCT - 1,
 };
 

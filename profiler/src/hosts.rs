@@ -51,8 +51,10 @@ pub fn reset_in_child() {
 
 /// True if the launcher reports all ranks on this host. Asking the ranks would block if some run without this library.
 fn is_single_host_launch(world: Word) -> bool {
-    let name = if cfg!(open_mpi) { "OMPI_COMM_WORLD_LOCAL_SIZE" } else { "MPI_LOCALNRANKS" };
-    let here = std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let number = |name| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let of_open_mpi = || number("OMPI_COMM_WORLD_LOCAL_SIZE");
+    let here = if cfg!(open_mpi) { of_open_mpi() } else { number("MPI_LOCALNRANKS") };
+    let here = here.or_else(|| if cfg!(standard_abi) { of_open_mpi() } else { None });
     let mut ranks: c_int = 0;
     pmpi!(Comm_size(world, &raw mut ranks)) == 0 && here == Some(ranks)
 }

@@ -42,8 +42,13 @@ mod world;
 
 /// Identifies the library for `beff-raw profile`, which selects the one that fits the program.
 #[no_mangle]
-pub static BEFF_PROFILER_ABI: [u8; 26] =
-    if cfg!(open_mpi) { *b"beff-profiler-abi=openmpi\0" } else { *b"beff-profiler-abi=mpich\0\0\0" };
+pub static BEFF_PROFILER_ABI: [u8; 27] = if cfg!(open_mpi) {
+    *b"beff-profiler-abi=openmpi\0\0"
+} else if cfg!(standard_abi) {
+    *b"beff-profiler-abi=standard\0"
+} else {
+    *b"beff-profiler-abi=mpich\0\0\0\0"
+};
 
 extern "C" fn load() {
     message::on_load();

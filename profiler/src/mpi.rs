@@ -1,4 +1,5 @@
-//! MPI functions and constants used by the profiler itself. Handles are words: a pointer, or a number in the lower half.
+//! MPI functions and constants used by the profiler itself. Handles are words: a pointer (also the small numbers of the standard ABI), or a
+//! number in the lower half.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::OnceLock;
@@ -37,6 +38,8 @@ unsafe extern "C" {
     pub static beff_err_pending: c_int;
     pub static beff_info_key_bytes: c_int;
     pub static beff_name_bytes: c_int;
+    #[cfg(standard_abi)]
+    pub static beff_file_null: Word;
 }
 
 macro_rules! constant {
@@ -47,10 +50,37 @@ macro_rules! constant {
 }
 pub(crate) use constant;
 
+/// Calls an MPI function by its `PMPI_` name, with words as arguments; returns its code, or -1 if the library lacks it.
+macro_rules! pmpi {
+    ($name:ident($($argument:expr),* $(,)?)) => {{
+        static SYMBOL: Symbol = Symbol::new(match CStr::from_bytes_with_nul(concat!("PMPI_", stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("a name without zero"),
+        });
+        match SYMBOL.address() {
+            0 => -1,
+            address => {
+                // SAFETY: words are passed like the handles, pointers and integers of the prototype (4-byte ones in the lower half of a
+                // register), and the caller passes the arguments of the prototype.
+                unsafe {
+                    let function = core::mem::transmute::<usize, unsafe extern "C" fn($(pmpi!(@word $argument)),*) -> c_int>(address);
+                    function($($argument as usize),*)
+                }
+            }
+        }
+    }};
+    (@word $argument:expr) => { usize };
+}
+pub(crate) use pmpi;
+
 const HANDLES: usize = 8;
 
-/// True if built for Open MPI, else for MPICH and derivatives. The shim asserts the assumptions.
+/// True if built for Open MPI, else for the standard ABI or for MPICH and derivatives. The shim asserts the assumptions.
 pub const OPEN_MPI: bool = cfg!(open_mpi);
+/// True if built for the standard ABI of MPI-5, of any library.
+pub const STANDARD_ABI: bool = cfg!(standard_abi);
+/// Bytes of a handle in memory.
+pub const HANDLE_BYTES: usize = if OPEN_MPI || STANDARD_ABI { 8 } else { 4 };
 
 /// Predefined handles, in the order of the shim.
 pub struct PredefinedHandles {
@@ -91,7 +121,7 @@ pub fn predefined_handles() -> &'static PredefinedHandles {
 /// A handle from a register, whose upper half is undefined if handles are numbers.
 #[inline(always)]
 pub fn handle(word: Word) -> Word {
-    if OPEN_MPI {
+    if HANDLE_BYTES == 8 {
         word
     } else {
         word as u32 as usize
@@ -103,7 +133,7 @@ pub fn handle(word: Word) -> Word {
 /// # Safety
 /// A handle is stored there.
 pub unsafe fn handle_at(address: Word, index: usize) -> Word {
-    if OPEN_MPI {
+    if HANDLE_BYTES == 8 {
         // SAFETY: guaranteed by the caller.
         unsafe { *(address as *const usize).add(index) }
     } else {
@@ -115,6 +145,10 @@ pub unsafe fn handle_at(address: Word, index: usize) -> Word {
 /// True for a predefined type, whose handle is always valid.
 #[cold]
 pub fn is_predefined(datatype: Word) -> bool {
+    if STANDARD_ABI {
+        // Predefined handles are in the first page, where no object is.
+        return datatype < 0x1000;
+    }
     if !OPEN_MPI {
         // The upper two bits are the kind of the handle: 1 is built-in.
         return datatype >> 30 == 1;
@@ -129,15 +163,18 @@ pub fn is_predefined(datatype: Word) -> bool {
     }
 }
 
+/// MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
+const STATUS_IGNORE: Word = if HANDLE_BYTES == 8 { 0 } else { 1 };
+
 /// True for MPI_STATUS_IGNORE.
 #[inline(always)]
 pub fn is_status_ignore(status: Word) -> bool {
-    status == usize::from(!OPEN_MPI)
+    status == STATUS_IGNORE
 }
 
 /// True for MPI_STATUSES_IGNORE.
 pub fn is_statuses_ignore(statuses: Word) -> bool {
-    statuses == usize::from(!OPEN_MPI)
+    statuses == STATUS_IGNORE
 }
 
 /// Bytes in a status.
@@ -146,6 +183,9 @@ pub fn is_statuses_ignore(statuses: Word) -> bool {
 /// A call has filled the status at this address.
 #[inline(always)]
 pub unsafe fn status_bytes(status: Word) -> u64 {
+    if STANDARD_ABI {
+        return counted_bytes(status);
+    }
     if OPEN_MPI {
         // SAFETY: guaranteed by the caller; the shim asserts the offset of the field.
         return unsafe { *((status + 16) as *const u64) };
@@ -153,6 +193,17 @@ pub unsafe fn status_bytes(status: Word) -> u64 {
     // SAFETY: guaranteed by the caller; the shim asserts the offsets of the fields.
     let [low, high] = unsafe { *(status as *const [u32; 2]) };
     u64::from(low) | (u64::from(high >> 1) << 32)
+}
+
+/// Bytes in a status whose layout is that of the library; 0 if unknown.
+fn counted_bytes(status: Word) -> u64 {
+    let mut count: i64 = 0;
+    let code = pmpi!(Get_count_c(status, predefined_handles().byte, &raw mut count));
+    if code == 0 {
+        u64::try_from(count).unwrap_or(0)
+    } else {
+        0
+    }
 }
 
 /// The error in a status.
@@ -163,29 +214,6 @@ pub unsafe fn status_error(status: Word) -> c_int {
     // SAFETY: guaranteed by the caller.
     unsafe { beff_status_error(status as *const StatusBuffer) }
 }
-
-/// Calls an MPI function by its `PMPI_` name, with words as arguments; returns its code, or -1 if the library lacks it.
-macro_rules! pmpi {
-    ($name:ident($($argument:expr),* $(,)?)) => {{
-        static SYMBOL: Symbol = Symbol::new(match CStr::from_bytes_with_nul(concat!("PMPI_", stringify!($name), "\0").as_bytes()) {
-            Ok(name) => name,
-            Err(_) => panic!("a name without zero"),
-        });
-        match SYMBOL.address() {
-            0 => -1,
-            address => {
-                // SAFETY: words are passed like the handles, pointers and integers of the prototype (4-byte ones in the lower half of a
-                // register), and the caller passes the arguments of the prototype.
-                unsafe {
-                    let function = core::mem::transmute::<usize, unsafe extern "C" fn($(pmpi!(@word $argument)),*) -> c_int>(address);
-                    function($($argument as usize),*)
-                }
-            }
-        }
-    }};
-    (@word $argument:expr) => { usize };
-}
-pub(crate) use pmpi;
 
 #[cold]
 pub fn error_class(code: c_int) -> ErrorClass {

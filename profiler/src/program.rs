@@ -12,7 +12,9 @@ use beff_trace::{Call, Function, RecordingStatus};
 use crate::clock::{self, ticks};
 use crate::environment::{self, variable};
 use crate::message::report;
-use crate::mpi::{handle, library_version, pmpi, predefined_handles, Word};
+#[cfg(standard_abi)]
+use crate::mpi::{beff_file_null, constant};
+use crate::mpi::{handle, library_version, pmpi, predefined_handles, Word, OPEN_MPI, STANDARD_ABI};
 use crate::name::{exclude_pmpi, is_pmpi_excluded, Name};
 use crate::original::Symbol;
 use crate::thread::{is_inside_call, CallGuard};
@@ -230,16 +232,39 @@ fn session_rank(session: Word) -> Option<(u32, u32)> {
 fn is_matching_mpi() -> bool {
     let version = library_version();
     let open_mpi = version.contains("Open MPI");
-    let other_abi = crate::original::library_with(c"PMPI_Init").is_some_and(|name| name.contains("libmpi_abi"));
-    let built_for_open_mpi = crate::mpi::OPEN_MPI;
-    if open_mpi == built_for_open_mpi && !other_abi {
-        return true;
+    let standard_abi = crate::original::library_with(c"PMPI_Init").is_some_and(|name| name.contains("libmpi_abi"));
+    if standard_abi == STANDARD_ABI && (open_mpi == OPEN_MPI || standard_abi) {
+        return has_constants_of_library();
     }
-    let own = if built_for_open_mpi { "Open MPI" } else { "MPICH and derivatives" };
+    let own = match () {
+        () if STANDARD_ABI => "the standard ABI",
+        () if OPEN_MPI => "Open MPI",
+        () => "MPICH and derivatives",
+    };
     let first = version.lines().next().unwrap_or("another MPI");
-    let abi = if other_abi { " by the standard ABI" } else { "" };
+    let abi = if standard_abi { " by the standard ABI" } else { "" };
     report(&format!("built for {own}, but the program runs with {first}{abi}: nothing is recorded"));
     false
+}
+
+/// False, with a message, if the library numbers constants of the standard ABI differently: MPICH 5.0.2 and Intel MPI 2021.19 disagree on
+/// MPI_ERRORS_RETURN, the default handler of files, and on MPI_SEEK_SET, MPI_SEEK_CUR and MPI_SEEK_END.
+#[cfg(standard_abi)]
+fn has_constants_of_library() -> bool {
+    let (file, mut handler): (Word, Word) = (constant!(beff_file_null), 0);
+    if pmpi!(File_get_errhandler(file, &raw mut handler)) != 0 {
+        return true;
+    }
+    if handler == predefined_handles().errors_return {
+        return true;
+    }
+    report("built with an mpi.h whose constants are not those of this library, although both have the standard ABI: nothing is recorded");
+    false
+}
+
+#[cfg(not(standard_abi))]
+fn has_constants_of_library() -> bool {
+    true
 }
 
 extern "C" fn in_child() {

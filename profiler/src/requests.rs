@@ -12,7 +12,7 @@ use beff_trace::{Call, Completion, ErrorClass, Function};
 use crate::clock::ticks;
 use crate::mpi::{
     beff_err_in_status, beff_err_pending, beff_status_size, constant, error_class, handle_at, is_status_ignore,
-    is_statuses_ignore, predefined_handles, status_bytes, status_error, StatusBuffer, Word, OPEN_MPI,
+    is_statuses_ignore, predefined_handles, status_bytes, status_error, StatusBuffer, Word, HANDLE_BYTES, OPEN_MPI,
 };
 use crate::name::Name;
 use crate::thread_buffer::{MatchedRequest, ThreadBuffer};
@@ -75,8 +75,7 @@ impl TrackedRequests {
             let number = if self.twins.is_empty() {
                 first.number
             } else {
-                let size = if OPEN_MPI { 8 } else { 4 };
-                self.among_twins(handle, *first, array + index * size, out)
+                self.among_twins(handle, *first, array + index * HANDLE_BYTES, out)
             };
             out.push(MatchedRequest { index, handle, number });
         }

@@ -7,7 +7,7 @@ use std::process::Command;
 use beff_trace::raw::{Event, ProcessFile, ProcessHeader, VERSION};
 use beff_trace::{Call, RecordingStatus};
 
-use crate::mpi::{pmpi, Word, OPEN_MPI};
+use crate::mpi::{pmpi, predefined_handles, Word, HANDLE_BYTES, OPEN_MPI, STANDARD_ABI};
 use crate::original::{find_data, Symbol};
 use crate::{clock, sink};
 
@@ -80,21 +80,28 @@ pub fn with_mpi(work: impl FnOnce()) {
     assert_eq!(pmpi!(Finalize()), 0);
 }
 
-/// A predefined handle: its number in MPICH, its symbol in Open MPI.
-pub fn predefined(mpich: Word, open_mpi: &CStr) -> Word {
-    if OPEN_MPI {
+/// A predefined handle: its number in MPICH, its symbol in Open MPI, its number in the standard ABI.
+pub fn predefined(mpich: Word, open_mpi: &CStr, standard_abi: Word) -> Word {
+    if STANDARD_ABI {
+        standard_abi
+    } else if OPEN_MPI {
         find_data(open_mpi)
     } else {
         mpich
     }
 }
 
-pub const STATUS_IGNORE: Word = if OPEN_MPI { 0 } else { 1 };
+pub const STATUS_IGNORE: Word = if HANDLE_BYTES == 8 { 0 } else { 1 };
 
 /// Fills a status with bytes and an error, unless it is ignored.
 pub fn put_status(address: Word, bytes: u64, error: i32) {
     if address == STATUS_IGNORE {
         return;
+    }
+    if STANDARD_ABI {
+        assert_eq!(pmpi!(Status_set_elements(address, predefined_handles().byte, bytes)), 0);
+        // SAFETY: the test passes the address of memory for a status; MPI_ERROR is the third integer in the ABI.
+        return unsafe { ((address + 8) as *mut i32).write_unaligned(error) };
     }
     let (count, bytes, place) =
         if OPEN_MPI { (16, bytes, 8) } else { (0, bytes & 0xffff_ffff | bytes >> 32 << 33, 16) };

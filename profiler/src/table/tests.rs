@@ -7,7 +7,8 @@ use beff_trace::{Amode, Call, Completion, ErrorClass, Function, RecordingStatus,
 use super::*;
 use crate::data::{blocking, nonblocking};
 use crate::mpi::{
-    beff_err_in_status, beff_modes, beff_status_size, beff_whences, constant, pmpi, predefined_handles, OPEN_MPI,
+    beff_err_in_status, beff_modes, beff_status_size, beff_whences, constant, pmpi, predefined_handles, HANDLE_BYTES,
+    OPEN_MPI, STANDARD_ABI,
 };
 use crate::testing::{
     begin_recording, calls, end_recording, in_own_process, load_mpi, predefined, put_status, with_mpi, STATUS_IGNORE,
@@ -301,20 +302,12 @@ impl RequestFixture {
         all
     }
 
-    fn size() -> usize {
-        if OPEN_MPI {
-            8
-        } else {
-            4
-        }
-    }
-
     fn array(&self) -> Word {
         self.0.as_ptr() as Word
     }
 
     fn at(&self, index: usize) -> Word {
-        self.array() + index * Self::size()
+        self.array() + index * HANDLE_BYTES
     }
 
     /// Completes a request like the library.
@@ -326,7 +319,7 @@ impl RequestFixture {
 fn put_handle(at: Word, handle: Word) {
     // SAFETY: memory of the test, for a handle of this library.
     unsafe {
-        if OPEN_MPI {
+        if HANDLE_BYTES == 8 {
             (at as *mut u64).write_unaligned(handle as u64);
         } else {
             (at as *mut u32).write_unaligned(handle as u32);
@@ -581,7 +574,8 @@ struct Handles {
 
 impl Handles {
     fn new() -> Self {
-        let (int, byte) = (predefined(0x4c00_0405, c"ompi_mpi_int"), predefined(0x4c00_010d, c"ompi_mpi_byte"));
+        let (int, byte) =
+            (predefined(0x4c00_0405, c"ompi_mpi_int", 0x209), predefined(0x4c00_010d, c"ompi_mpi_byte", 0x247));
         let (mut vector, mut info): (Word, Word) = (0, 0);
         assert_eq!(pmpi!(Type_vector(3_usize, 2_usize, 4_usize, int, &raw mut vector)), 0);
         assert_eq!(pmpi!(Type_commit(&raw mut vector)), 0);
@@ -649,7 +643,14 @@ fn a_program_is_recorded_with_types_views_and_ends() {
         },
         |head, events| {
             assert_eq!((head.rank, head.ranks, head.end), (0, 1, RecordingStatus::Complete));
-            assert!(head.library.contains(if OPEN_MPI { "Open MPI" } else { "MPICH" }), "{}", head.library);
+            let name = if STANDARD_ABI {
+                "MPI"
+            } else if OPEN_MPI {
+                "Open MPI"
+            } else {
+                "MPICH"
+            };
+            assert!(head.library.contains(name), "{}", head.library);
             assert_eq!(head.clock_offset_ns, [0; 2]);
             assert!(head.command.iter().any(|word| word == "--exact"), "{:?}", head.command);
             let types: Vec<Datatype> = events

@@ -48,8 +48,7 @@ fn command_for(program: &Path, abi: Option<Abi>, is_file: impl Fn(&Path) -> bool
         None => own.clone(),
         Some(Abi::Mpich) => Some("mpich".to_owned()),
         Some(Abi::OpenMpi) => Some("openmpi".to_owned()),
-        // No set-up of this program installs it.
-        Some(Abi::Standard) => None,
+        Some(Abi::Standard) => Some("abi".to_owned()),
     };
     match (checkout, profile, own, other) {
         (Some(root), Some(profile), Some(_), Some(mpi)) => {
@@ -122,8 +121,9 @@ mod tests {
             "make install PREFIX=/opt/x, in the source directory of this program"
         );
         assert!(of("/opt/x/libexec/beff-raw/beff-raw-mpich", None).starts_with("make install PREFIX=/opt/x, in"));
-        let other = of("/src/target-mpich/release/beff-raw", Some(Abi::Standard));
-        assert!(other.starts_with("make install MPICC=<mpicc of the standard ABI of MPI-5>"), "{other}");
+        assert!(of("/src/target-mpich/release/beff-raw", Some(Abi::Standard)).contains("env.sh abi)\" && cargo build"));
+        let other = of("/opt/x/bin/beff-raw", Some(Abi::Standard));
+        assert!(other.contains(" MPICC=<mpicc of the standard ABI of MPI-5>"), "{other}");
         assert!(of("beff-raw", None).starts_with("make install, in"));
     }
 
