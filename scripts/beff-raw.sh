@@ -1,6 +1,7 @@
 #!/bin/sh
 # beff-raw: starts the program that was built for the MPI whose launcher started this process. `make install` installs the programs as
-# ../libexec/beff-raw/beff-raw-NAME, NAME being mpich, openmpi or intel. BEFF_RAW_MPI=NAME chooses one.
+# ../libexec/beff-raw/beff-raw-NAME, NAME being mpich, openmpi, intel, or abi: the standard ABI of MPI-5, which runs with the library of any
+# MPI that has it, and is started if there is no program for that MPI itself. BEFF_RAW_MPI=NAME chooses one.
 set -u
 
 fail() {
@@ -27,9 +28,11 @@ is_several() {
 
 installed=
 for path in "$directory"/beff-raw-*; do
-    case $path in *.debug) continue ;; esac
+    case $path in *.debug | *-abi) continue ;; esac
     if [ -x "$path" ]; then installed="$installed ${path##*/beff-raw-}"; fi
 done
+any=
+if [ -x "$directory/beff-raw-abi" ]; then any=" abi" installed="$installed abi"; fi
 [ -n "$installed" ] || fail "no program is installed in $directory; run make install again"
 
 if [ -n "${BEFF_RAW_MPI:-}" ]; then
@@ -37,6 +40,7 @@ if [ -n "${BEFF_RAW_MPI:-}" ]; then
     [ -x "$directory/beff-raw-$asked" ] || fail "BEFF_RAW_MPI=$asked: there are programs for$installed"
 else
     asked=$(families)
+    of_launcher=$asked
     if [ -z "$asked" ]; then
         # shellcheck disable=SC2086 # a list of names
         set -- $installed -- "$@"
@@ -46,6 +50,8 @@ else
         while [ "$1" != -- ]; do shift; done
         shift
         asked=$installed
+    else
+        asked=$asked$any
     fi
 fi
 
@@ -57,4 +63,4 @@ for name in $asked; do
     if reason=$("$candidate" --version 2>&1 >/dev/null); then exec "$candidate" "$@"; fi
 done
 [ -z "$reason" ] || fail "the program for $name does not start here: $reason"
-fail "the launcher is one of $(echo "$asked" | sed 's/ / or /g'), and there are programs for$installed; build it: make install MPICC=<its mpicc>"
+fail "the launcher is one of $(echo "$of_launcher" | sed 's/ / or /g'), and there are programs for$installed; build it: make install MPICC=<its mpicc>"

@@ -17,7 +17,7 @@ mkdir -p "$to/bin" 2>/dev/null && [ -w "$to/bin" ] ||
 names() {
     local name found=
     if [ -z "${MPICC:-}" ]; then
-        for name in mpich openmpi; do
+        for name in mpich openmpi abi; do
             if find_mpi "$name" >/dev/null; then found=1 && echo "$name"; fi
         done
     fi

@@ -58,6 +58,31 @@ fn the_launcher_of_each_mpi_starts_its_program() {
 }
 
 #[test]
+fn the_program_of_the_standard_abi_stands_in_for_those_that_are_missing() {
+    let abi = ("BEFF_RAW_MPI", "abi");
+    let (pmi, open_mpi) = (("PMI_SIZE", "2"), ("OMPI_COMM_WORLD_SIZE", "2"));
+    for (names, broken, variables, name) in [
+        (&["abi", "mpich", "openmpi"][..], &[][..], &[][..], "mpich"),
+        (&["abi", "mpich", "openmpi"], &[], &[pmi], "mpich"),
+        (&["abi", "mpich", "openmpi"], &[], &[pmi, abi], "abi"),
+        (&["abi", "openmpi"], &[], &[pmi], "abi"),
+        (&["abi", "mpich"], &[], &[open_mpi], "abi"),
+        // The native library is missing on this host.
+        (&["abi"], &["openmpi"], &[open_mpi], "abi"),
+        (&["abi"], &[], &[], "abi"),
+    ] {
+        let scratch = Scratch::new();
+        let found = start(&installation(&scratch, names, broken), variables);
+        let text = String::from_utf8_lossy(&found.stdout).into_owned();
+        assert!(text.starts_with(&format!("{name} 4:io")), "{names:?} {variables:?}: {found:?}");
+    }
+    let scratch = Scratch::new();
+    let found = start(&installation(&scratch, &["abi", "mpich"], &[]), &[("SLURM_STEP_NUM_TASKS", "2")]);
+    let text = String::from_utf8_lossy(&found.stderr).into_owned();
+    assert!(text.contains("programs for mpich abi; choose one: BEFF_RAW_MPI=mpich"), "{text}");
+}
+
+#[test]
 fn what_cannot_be_decided_or_started_is_one_sentence() {
     for (names, broken, variables, parts) in [
         (
