@@ -31,10 +31,11 @@ const beff_type_extent_c beff_get_type_extent_c = MPI_File_get_type_extent_c;
 #else
 const beff_type_extent_c beff_get_type_extent_c = NULL;
 #endif
+/* Intel MPI declares the requests without const. */
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-const beff_get_status_any beff_request_get_status_any = MPI_Request_get_status_any;
-const beff_get_status_all beff_request_get_status_all = MPI_Request_get_status_all;
-const beff_get_status_some beff_request_get_status_some = MPI_Request_get_status_some;
+const beff_get_status_any beff_request_get_status_any = (beff_get_status_any)MPI_Request_get_status_any;
+const beff_get_status_all beff_request_get_status_all = (beff_get_status_all)MPI_Request_get_status_all;
+const beff_get_status_some beff_request_get_status_some = (beff_get_status_some)MPI_Request_get_status_some;
 #else
 const beff_get_status_any beff_request_get_status_any = NULL;
 const beff_get_status_all beff_request_get_status_all = NULL;
