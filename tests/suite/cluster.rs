@@ -6,6 +6,8 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::support::{
     document, is_command, items, launcher, list, number, signal, skip, succeed, Launch, Scratch, PROGRAM,
 };
@@ -32,7 +34,7 @@ fn cluster(options: &[&str], program: &[&str]) -> Command {
 }
 
 /// A benchmark with 6 ranks on 3 hosts; its result.
-fn three_hosts(scratch: &Scratch, options: &[&str], words: &str) -> serde_json::Value {
+fn three_hosts(scratch: &Scratch, options: &[&str], words: &str) -> Value {
     let options: Vec<&str> = ["-n", "6", "-x", PROGRAM].iter().chain(options).copied().collect();
     let mut command = cluster(&options, &words.split_whitespace().collect::<Vec<_>>());
     command.arg("--out").arg(scratch.join("out")).env("TMPDIR", scratch.path());
@@ -81,7 +83,9 @@ fn hosts_and_numbering_are_reported_and_messages_arrive() {
         assert_eq!(setup["numbering"], numbering);
         let hosts = items(&setup["machine"]["hosts"]);
         assert_eq!(hosts.iter().map(|h| number(&h["ranks"])).collect::<Vec<_>>(), [2, 2, 2]);
-        let of_ranks: Vec<u64> = items(&setup["placement"]).iter().map(|p| number(&p["host"])).collect();
+        // An entry stands for consecutive ranks with equal values.
+        let of_entry = |p: &Value| vec![number(&p["host"]); number(&p["ranks"]) as usize];
+        let of_ranks: Vec<u64> = items(&setup["placement"]).iter().flat_map(of_entry).collect();
         let expected = if more.is_empty() { [0, 0, 1, 1, 2, 2] } else { [0, 1, 2, 0, 1, 2] };
         assert_eq!(of_ranks, expected);
         assert!(!items(&setup["transport"]["interfaces"]).is_empty(), "{}", setup["transport"]);

@@ -171,9 +171,12 @@ fn a_node_exporter_reads_the_metrics_of_all_runs() {
             // It sorts labels and writes numbers in its own way.
             let (sample, value) = line.rsplit_once(' ').unwrap();
             let (metric, labels) = sample.split_once('{').unwrap();
-            let run = labels.split("\",").next().unwrap().trim_end_matches("\"}");
-            let same = |l: &&str| l.starts_with(&format!("{metric}{{")) && l.contains(&format!("{run}\""));
-            let samples: Vec<&str> = answer.lines().filter(same).collect();
+            let labels: Vec<&str> = labels.trim_end_matches("\"}").split("\",").collect();
+            let is_same = |l: &&str| {
+                let has = |label: &&str| l.contains(&format!("{label}\""));
+                l.starts_with(&format!("{metric}{{")) && labels.iter().all(has)
+            };
+            let samples: Vec<&str> = answer.lines().filter(is_same).collect();
             let of = |text: &str| text.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
             assert_eq!(samples.iter().map(|l| of(l)).collect::<Vec<_>>(), [of(value)], "{line}: {answer}");
         }
