@@ -16,6 +16,7 @@ pub trait OfRank: Clone + PartialEq {
 
 /// Consecutive ranks with equal values.
 #[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "{T}Run")]
 pub struct RankRun<T> {
     #[serde(flatten)]
     first: T,
