@@ -31,7 +31,8 @@ in_root() {
     done
     # shellcheck disable=SC2016 # expanded inside
     unshare --mount --pid --fork --kill-child sh -c '
-        mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" || exit 125
+        # A mount of its own, or /proc/self/mountinfo lists nothing for /.
+        mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount --rbind /dev "$1/dev" || exit 125
         root=$1 user=$2
         shift 2
         exec chroot --userspec="$user" "$root" /usr/bin/env -i "$@"' sh \
