@@ -106,7 +106,7 @@ fn a_signal_outweighs_the_limit() {
 /// Unlike with a signal the cut pattern is closed and synced in the time that was reserved.
 #[test]
 fn the_last_pattern_says_that_the_limit_ended_it() {
-    let runs = limited(3, OPTIONS, false, 10.0, rank_script);
+    let runs = limited(3, OPTIONS, false, 12.0, rank_script);
     assert_eq!((runs[0].outcome, runs[0].omitted()), (RunOutcome::Limit, vec![]));
     let last = runs[0].journal.patterns().into_iter().next_back().unwrap();
     assert_eq!((&last.ended, last.access), (&StopReason::Limit, AccessMethod::Write));

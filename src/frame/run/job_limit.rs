@@ -12,8 +12,11 @@ const MIN_RESERVE_SECONDS: f64 = 2.5;
 const MAX_RESERVE_SHARE: f64 = 0.35;
 /// Later limits do not end a run: durations of clocks are finite.
 const MAX_SECONDS: f64 = 1e9;
-/// Assumed rate at which file systems remove files. Removal can be observed only when it is too late.
-const REMOVED_BYTES_PER_SECOND: f64 = 4e9;
+/// Assumed rate at which file systems remove files: ext4 on a shared virtual disk, the slowest case measured. Removal can be observed only
+/// when it is too late.
+const REMOVED_BYTES_PER_SECOND: f64 = 1e9;
+/// Removal takes at most this share of the limit, or many bytes would leave nothing to measure on file systems that remove at once.
+const MAX_REMOVAL_SHARE: f64 = 0.2;
 
 /// Time limit of a run.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub struct JobLimit {
     end: Instant,
     /// Time reserved for the end, whatever files exist.
     base_seconds: f64,
+    /// Longest time reserved for removal.
+    max_removal_seconds: f64,
     /// Time reserved for the end now, as bits of f64.
     reserve: AtomicU64,
     /// The current pattern writes new files.
@@ -33,7 +38,14 @@ impl JobLimit {
     pub fn new(left_seconds: f64, started_seconds: f64) -> Self {
         let base_seconds = (MIN_RESERVE_SECONDS + started_seconds).min(MAX_RESERVE_SHARE * left_seconds).max(0.0);
         let end = Instant::now() + Duration::from_secs_f64(left_seconds.clamp(0.0, MAX_SECONDS));
-        Self { end, base_seconds, reserve: AtomicU64::new(base_seconds.to_bits()), grows: AtomicBool::new(false) }
+        let max_removal_seconds = (MAX_REMOVAL_SHARE * left_seconds).max(0.0);
+        Self {
+            end,
+            base_seconds,
+            max_removal_seconds,
+            reserve: AtomicU64::new(base_seconds.to_bits()),
+            grows: AtomicBool::new(false),
+        }
     }
 
     /// Limit `left_seconds` from now that reserves nothing.
@@ -46,7 +58,7 @@ impl JobLimit {
     /// follows adds further ones.
     pub fn expect_files(&self, files_seconds: f64, bytes: u64, grows: bool) {
         self.grows.store(grows, Ordering::Relaxed);
-        let seconds = self.base_seconds + files_seconds + bytes as f64 / REMOVED_BYTES_PER_SECOND;
+        let seconds = self.base_seconds + files_seconds + self.seconds_to_remove(bytes);
         self.reserve.store(seconds.to_bits(), Ordering::Relaxed);
     }
 
@@ -54,10 +66,14 @@ impl JobLimit {
     #[must_use]
     pub fn removal_seconds(&self, bytes: u64) -> f64 {
         if self.grows.load(Ordering::Relaxed) {
-            bytes as f64 / REMOVED_BYTES_PER_SECOND
+            self.seconds_to_remove(bytes)
         } else {
             0.0
         }
+    }
+
+    fn seconds_to_remove(&self, bytes: u64) -> f64 {
+        (bytes as f64 / REMOVED_BYTES_PER_SECOND).min(self.max_removal_seconds)
     }
 
     /// Time reserved for the end of the run.
@@ -93,8 +109,10 @@ mod tests {
             assert_eq!(limit.left_seconds(), 93.5);
             assert_eq!(limit.removal_seconds(8_000_000_000), 0.0);
             limit.expect_files(0.5, 8_000_000_000, true);
-            assert_eq!(limit.removal_seconds(8_000_000_000), 2.0);
-            assert_eq!((limit.reserve_seconds(), limit.left_seconds()), (8.0, 91.0));
+            assert_eq!(limit.removal_seconds(8_000_000_000), 8.0);
+            assert_eq!((limit.reserve_seconds(), limit.left_seconds()), (14.0, 85.0));
+            limit.expect_files(0.5, 800_000_000_000, true);
+            assert_eq!(limit.reserve_seconds(), 26.0, "at most a fifth of the limit");
             limit.expect_files(0.0, 0, false);
             (0..98).for_each(|_| assert_eq!(scripted_call("second", ""), None));
             assert_eq!(limit.left_seconds(), -4.5);
