@@ -18,8 +18,8 @@ pub struct Verification {
 impl Verification {
     /// Adds a further comparison.
     pub fn add(&mut self, more: Self) {
-        self.words_checked += more.words_checked;
-        self.words_wrong += more.words_wrong;
+        self.words_checked = self.words_checked.saturating_add(more.words_checked);
+        self.words_wrong = self.words_wrong.saturating_add(more.words_wrong);
     }
 }
 

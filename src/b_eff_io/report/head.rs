@@ -2,7 +2,7 @@
 
 use crate::b_eff_io::config::{CallOrder, Config};
 use crate::b_eff_io::records::{CorruptionRecord, PatternRecord, RunResult};
-use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
+use crate::b_eff_io::values::{has_source, storage_bytes, Derived, VerifiedWords, WORD_BYTES};
 use crate::frame::backends;
 use crate::frame::records::AccessMethod;
 use crate::frame::report::machine;
@@ -106,7 +106,6 @@ fn direct_label(run: &[&PatternRecord]) -> String {
 
 /// None: nothing was verified.
 pub(super) fn compared_bytes(result: &RunResult) -> Option<String> {
-    const WORD_BYTES: u64 = 8;
     let words = words_checked(result);
     (words > 0)
         .then(|| format!("{} read back and compared: all correct", format_size(words.saturating_mul(WORD_BYTES))))
@@ -118,25 +117,17 @@ pub(super) fn completion_line(result: &RunResult) -> String {
     format!("Run complete: {run}, {checked} of data compared with what was written.")
 }
 
-/// Patterns of the first measurement and those in other orders.
-fn all_patterns(result: &RunResult) -> impl Iterator<Item = &PatternRecord> {
-    result.patterns.iter().chain(result.ordered.iter().map(|o| &o.measurement))
-}
-
 fn words_checked(result: &RunResult) -> u64 {
-    all_patterns(result).map(|r| r.verification.words_checked).fold(0, u64::saturating_add)
+    VerifiedWords::of(result, None).total().words_checked
 }
 
 pub(super) fn corruption(result: &RunResult) -> CorruptionReport {
-    let buffer = all_patterns(result).map(|r| r.verification.words_wrong).fold(0, u64::saturating_add);
-    let types = result.types.iter().chain(result.ordered_types.iter().map(|o| &o.measurement));
-    let full = types.filter_map(|t| t.full_verification).map(|v| v.words_wrong);
-    let sampled = all_patterns(result).filter_map(|r| r.sample.as_ref()).map(|s| s.words_wrong);
+    let words = VerifiedWords::of(result, None);
     let amount = format!(
         "{} wrong in buffers of reads, {} in the full check, {} in samples of the files",
-        count(buffer, "word"),
-        count(full.fold(0, u64::saturating_add), "word"),
-        count(sampled.fold(0, u64::saturating_add), "word")
+        count(words.buffers.words_wrong, "word"),
+        count(words.files.words_wrong, "word"),
+        count(words.samples.words_wrong, "word")
     );
     let next_step = "Do not trust this storage with these settings. Repeat with --verify full and another backend to find out whether the \
                      file system, the MPI library or a cache between them is at fault.";

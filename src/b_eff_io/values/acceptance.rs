@@ -6,11 +6,13 @@ use super::ladder::{type_ratio, BackendTypeRecords, ComparedBackend};
 use super::repetitions::RepetitionIndex;
 use super::series::{by_partition, MeasuredSeries};
 use super::totals::{TypeRecordIndex, TypeRecords};
-use super::{CacheVerdict, CacheYardstick, CoffeeCup, Derived, PartitionValue, TypeValue, Validity};
+use super::{
+    CacheVerdict, CacheYardstick, CoffeeCup, Derived, PartitionValue, TypeValue, Validity, VerifiedWords, WORD_BYTES,
+};
 use crate::b_eff_io::config::RepeatPolicy;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::schedule::is_rewritten;
-use crate::b_eff_io::records::{PatternRecord, RunResult, TypeRecord};
+use crate::b_eff_io::records::{PatternRecord, RunResult, Verification};
 use crate::b_eff_io::requirements::{Requirement, Subject};
 use crate::frame::backends::backend_of;
 use crate::frame::records::{AccessMethod, JournaledResult};
@@ -19,7 +21,6 @@ use crate::frame::values::acceptance::{FigureKind, MeasuredFigure, RequiredFigur
 use crate::frame::values::doubt::{doubts, Doubt};
 use crate::frame::values::{Criterion, MPI_IO, NULL_BACKEND};
 
-const WORD_BYTES: u64 = 8;
 const NO_INTERVAL: &str = "no interval: without repetitions of all its parts (--repeat auto)";
 
 /// Figures for all requirements of the configuration.
@@ -274,22 +275,9 @@ impl<'a> JudgedRun<'a> {
     /// Words in buffers of reads, in complete checks and in samples of the files.
     fn wrong_words(&self) -> MeasuredFigure {
         let result = self.result;
-        let patterns = || {
-            let repeated = result.repetitions.iter().map(|r| &r.measurement);
-            result.patterns.iter().chain(repeated).chain(result.ordered.iter().map(|o| &o.measurement))
-        };
-        let types = result.types.iter().chain(result.type_repetitions.iter().map(|r| &r.measurement));
-        let types = types.chain(result.ordered_types.iter().map(|o| &o.measurement));
-        let full: Vec<_> = types.filter_map(|t: &TypeRecord| t.full_verification).collect();
-        let samples = || patterns().filter_map(|p| p.sample.as_ref());
-        let add = |all: &mut dyn Iterator<Item = u64>| all.fold(0, u64::saturating_add);
-        let checked = add(&mut patterns().map(|p| p.verification.words_checked))
-            .saturating_add(add(&mut full.iter().map(|v| v.words_checked)))
-            .saturating_add(add(&mut samples().map(|s| s.bytes / WORD_BYTES)));
-        let counted = add(&mut patterns().map(|p| p.verification.words_wrong))
-            .saturating_add(add(&mut full.iter().map(|v| v.words_wrong)))
-            .saturating_add(add(&mut samples().map(|s| s.words_wrong)));
-        let wrong = counted.max(add(&mut result.corruptions.iter().map(|c| c.words_wrong)));
+        let Verification { words_checked: checked, words_wrong: counted } = VerifiedWords::of(result, None).total();
+        let recorded = result.corruptions.iter().map(|c| c.words_wrong).fold(0, u64::saturating_add);
+        let wrong = counted.max(recorded);
         let wrong = wrong.max(u64::from(result.is_corrupt()));
         let figure = MeasuredFigure::new("", FigureKind::Exact, wrong as f64, None);
         let said =

@@ -48,7 +48,7 @@ fn repeated(spread: f64) -> RunResult {
     }
     for (n, p) in result.patterns.iter_mut().enumerate() {
         p.at_seconds = Some(n as f64);
-        p.verification = crate::b_eff_io::records::Verification { words_checked: 100, words_wrong: 0 };
+        p.verification = Verification { words_checked: 100, words_wrong: 0 };
     }
     result
 }
@@ -216,6 +216,9 @@ fn wrong_words_fail_and_none_compared_is_open() {
     result.repetitions[5].measurement.verification.words_wrong = 2;
     let judged = judge(&result, line);
     assert_eq!((judged.verdict, judged.figures[0].value), (Fail, Some(2.0)), "also of a run that was cut");
+    let derived = derive(&result);
+    let unmet = |text: &str| derived.validity.iter().flat_map(|v| &v.criteria).any(|c| !c.met && c.text.contains(text));
+    assert!(unmet("data words 2 == 0"), "those of repetitions count for the validity, too");
     let unchecked = full_run();
     assert_eq!((judge(&unchecked, line).verdict, notes(&unchecked, line)), (Undecided, "no word was compared".into()));
 }

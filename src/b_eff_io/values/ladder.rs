@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::repetitions::RepetitionIndex;
 use super::time_parts::{PartSeconds, TimePart, TimeShares};
 use super::totals::{TypeRecordIndex, TypeRecords};
-use super::wrong_data::wrong_words;
+use super::verified_words::VerifiedWords;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::backends::is_variant;
@@ -205,7 +205,7 @@ pub(super) fn ladder<'a>(result: &'a RunResult, index: &TypeRecordIndex<'a>) -> 
 
 /// True for a variant with wrong data: it could be the best for this reason.
 fn is_disqualified(result: &RunResult, name: &str) -> bool {
-    is_variant(name) && wrong_words(result, name) > 0
+    is_variant(name) && VerifiedWords::wrong_of(result, name) > 0
 }
 
 /// What is compared: a type with one access method on one partition.

@@ -29,8 +29,8 @@ mod times;
 mod totals;
 mod validity;
 mod variants;
+mod verified_words;
 mod warning;
-mod wrong_data;
 
 pub use averages::{access_average, release_0_5_contribution, release_1, release_2_1};
 pub use cache_yardstick::{CacheBasis, CacheVerdict, CacheYardstick};
@@ -47,6 +47,7 @@ pub use slow_ranks::{HostValue, SlowRank};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
 pub use time_parts::{TimePart, TimeShares};
 pub use validity::TOO_SHORT;
+pub use verified_words::{VerifiedWords, WORD_BYTES};
 
 use std::panic::resume_unwind;
 use std::thread;

@@ -11,7 +11,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::deducted_time::short_of_time;
-use super::wrong_data::wrong_words;
+use super::verified_words::VerifiedWords;
 use super::{PartitionValue, TypeValue, Validity};
 use crate::b_eff_io::config::{BufferPolicy, Partitions, Release, RepeatPolicy, Verify};
 use crate::b_eff_io::pattern_type::PatternType;
@@ -253,7 +253,7 @@ impl ValidityCheck<'_> {
 
     fn data(&self) -> Criterion {
         let own_places = self.result.corruptions.iter().filter(|c| c.backend == self.backend);
-        Criterion::correct_data("data words", wrong_words(self.result, self.backend), own_places.count())
+        Criterion::correct_data("data words", VerifiedWords::wrong_of(self.result, self.backend), own_places.count())
     }
 
     /// All types with all access methods of the definition, in all partitions.

@@ -3,7 +3,7 @@
 use super::ladder::{type_ratio, BackendTypeRecords, ComparedBackend, VariantComparison};
 use super::repetitions::RepetitionIndex;
 use super::totals::{TypeRecordIndex, TypeRecords};
-use super::wrong_data::wrong_words;
+use super::verified_words::VerifiedWords;
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::RunResult;
 use crate::frame::backends::backend_of;
@@ -16,7 +16,7 @@ pub(super) fn variants<'a>(result: &'a RunResult, index: &TypeRecordIndex<'a>) -
     for variant in result.config.variants.iter().map(|variant| variant.backend.as_str()) {
         // Locations found in repetitions and in other orders are recorded, too.
         let places = result.corruptions.iter().filter(|c| c.backend == variant).count() as u64;
-        let wrong_words = wrong_words(result, variant).max(places);
+        let wrong_words = VerifiedWords::wrong_of(result, variant).max(places);
         for ranks in result.partitions.iter().map(|p| p.ranks) {
             for access in AccessMethod::ALL {
                 let pair = [variant, backend_of(variant)];
