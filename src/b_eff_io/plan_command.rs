@@ -8,12 +8,13 @@ use super::cli::{PlanArgs, PlannedRate};
 use crate::b_eff_io::config::{Config, SpaceLimit};
 use crate::b_eff_io::plan::acceptance::{planned_requirements, PlannedRequirement};
 use crate::b_eff_io::plan::cache_yardstick::{forecast, CacheForecast, PlannedCache};
+use crate::b_eff_io::plan::communication::{CommunicationCounts, PhaseCommunication};
 use crate::b_eff_io::plan::memory as plan_memory;
 use crate::b_eff_io::plan::preview::{preview, Preview, PreviewInput};
 use crate::b_eff_io::plan::run::writing_backends;
 use crate::b_eff_io::plan::space_forecast::{self, SpaceForecast};
 use crate::b_eff_io::records::RunResult;
-use crate::b_eff_io::report::{acceptance_plan, plan_table, MeasuredRates};
+use crate::b_eff_io::report::{acceptance_plan, plan_communication, plan_table, MeasuredRates};
 use crate::frame::backends;
 use crate::frame::command::{
     backend_capabilities, planned_cache_share, planned_memory_per_rank, publish_json_once, publish_once, time_limit,
@@ -59,10 +60,13 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         ..preview_input(&config, args.ranks, &host)
     };
     let plan = preview(&input).map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
-    let cache_yardsticks = forecast(&input, planned_cache(&config), rates.accesses)
+    // A smaller memory of the ranks leaves that of their hosts to the page cache.
+    let host_bytes_per_rank = planned_memory_per_rank(None, args.ranks)?.max(host.memory_per_rank_bytes);
+    let cache_yardsticks = forecast(&input, planned_cache(&config, host_bytes_per_rank), rates.accesses)
         .map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
     let space_forecast = space_forecast::forecast(&input, &plan)
         .map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
+    let communication = CommunicationCounts::of_plan(&plan, &config).phases();
     let requirements = planned_requirements(&config, &plan, &cache_yardsticks);
     if args.json {
         publish_json_once(&PlanDocument {
@@ -70,12 +74,14 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
             space_basis: &space.basis,
             space_forecast: space_forecast.as_ref(),
             cache_yardsticks: &cache_yardsticks,
+            communication: &communication,
             requirements: &requirements,
         })?;
     } else {
-        let text =
-            plan_table::text(&plan, &space.basis, space_forecast.as_ref()) + &plan_table::cache_text(&cache_yardsticks);
-        let text = text + &acceptance_plan::text(&requirements, &plan);
+        let text = plan_table::text(&plan, &space.basis, space_forecast.as_ref())
+            + &plan_table::cache_text(&cache_yardsticks)
+            + &plan_communication::text(&communication)
+            + &acceptance_plan::text(&requirements, &plan);
         publish_once(text.as_bytes())?;
     }
     Ok(Exit::Ok)
@@ -91,6 +97,8 @@ struct PlanDocument<'a> {
     space_forecast: Option<&'a SpaceForecast>,
     /// Twenty times the cache of the file system, by partition and access method.
     cache_yardsticks: &'a [CacheForecast],
+    /// Collective calls and bytes beside the data transfers, by phase.
+    communication: &'a [PhaseCommunication],
     /// Requirements of `--require`, and what prevents a verdict on them.
     requirements: &'a [PlannedRequirement],
 }
@@ -124,10 +132,11 @@ fn planned_space(config: &Config, is_given: bool) -> Result<PlannedSpace, UsageE
     Ok(PlannedSpace { limit_bytes: None, basis: format!("{unknown}; give --space in bytes") })
 }
 
-fn planned_cache(config: &Config) -> PlannedCache {
+fn planned_cache(config: &Config, host_bytes_per_rank: u64) -> PlannedCache {
     let given = config.storage.iter().find(|(key, _)| *key == StorageKey::Cache);
     PlannedCache {
         given_bytes: given.and_then(|(key, text)| key.parse_value(text).ok()?.1),
+        host_bytes_per_rank,
         may_be_direct: config.backends.iter().all(|name| {
             DirectPolicy::first_direct(std::slice::from_ref(name), |name| config.direct_of(name)).is_some()
         }),

@@ -200,8 +200,8 @@ impl AcceptanceOutlook<'_> {
         let names: Vec<&str> = unmet.iter().map(|f| f.access.name()).collect();
         let needed = unmet.iter().map(|f| f.required_time_seconds).try_fold(0.0_f64, |most, t| Some(most.max(t?)));
         let remedy = match needed {
-            Some(seconds) => format!("-T {seconds:.0}s at this rate, or direct I/O"),
-            None => "more --space, or direct I/O".to_owned(),
+            Some(seconds) => format!("-T {seconds:.0}s at this rate"),
+            None => "more --space".to_owned(),
         };
         obstacle(format!("it will FAIL at this rate: {} less than 20 times the cache", names.join(", ")), remedy)
     }

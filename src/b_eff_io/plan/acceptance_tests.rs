@@ -39,7 +39,7 @@ fn planned(config: &Config, line: &str, limit_seconds: Option<f64>) -> PlannedRe
         reused_reads: None,
         rate_bytes_per_second: 1e9,
     };
-    let cache = PlannedCache { given_bytes: None, may_be_direct: false };
+    let cache = PlannedCache { given_bytes: None, host_bytes_per_rank: 4 << 30, may_be_direct: false };
     let caches = forecast(&input, cache, [1e9; 3]).unwrap();
     planned_requirements(&config, &preview(&input).unwrap(), &caches).remove(0)
 }

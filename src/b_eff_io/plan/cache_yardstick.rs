@@ -26,8 +26,10 @@ const LONG_SECONDS: f64 = 600.0;
 /// Cache of the file system in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedCache {
-    /// As given by `--storage cache`; None: the memory of the ranks.
+    /// As given by `--storage cache`; None: the memory of the hosts.
     pub given_bytes: Option<u64>,
+    /// Memory of a host by its ranks, whatever the ranks of the plan may use.
+    pub host_bytes_per_rank: u64,
     /// All backends may bypass the page cache.
     pub may_be_direct: bool,
 }
@@ -46,7 +48,7 @@ pub struct CacheForecast {
     /// Smallest T that would do, in whole seconds, above ten minutes in whole minutes; the given one if it does. None: the space ends the first
     /// writes before, or none is below 30 years.
     pub required_time_seconds: Option<f64>,
-    /// The cache was given; false: it is the memory of the ranks, the most that a page cache holds.
+    /// The cache was given; false: it is the memory of the hosts of the ranks, the most that a page cache holds.
     pub is_given: bool,
     /// All backends may bypass the page cache: then the yardstick does not apply to it.
     pub may_be_direct: bool,
@@ -68,8 +70,8 @@ pub fn forecast(input: &PreviewInput, cache: PlannedCache, rates: [f64; 3]) -> R
     let mut all = Vec::new();
     let small = now.ranks.len().saturating_sub(MAX_PARTITIONS);
     for (at, ranks) in now.ranks.iter().copied().enumerate().skip(small) {
-        let of_ranks = input.memory_per_rank_bytes.saturating_mul(ranks);
-        let required_bytes = cache.given_bytes.unwrap_or(of_ranks).saturating_mul(CACHE_FACTOR);
+        let of_hosts = cache.host_bytes_per_rank.saturating_mul(ranks);
+        let required_bytes = cache.given_bytes.unwrap_or(of_hosts).saturating_mul(CACHE_FACTOR);
         for (which, access) in AccessMethod::ALL.into_iter().enumerate() {
             let bytes = now.bytes[at][which];
             if bytes == 0 {
@@ -191,7 +193,7 @@ mod tests {
         }
     }
 
-    const CACHE: PlannedCache = PlannedCache { given_bytes: None, may_be_direct: false };
+    const CACHE: PlannedCache = PlannedCache { given_bytes: None, host_bytes_per_rank: 4 << 30, may_be_direct: false };
 
     fn of(all: &[CacheForecast], ranks: u64, access: AccessMethod) -> &CacheForecast {
         all.iter().find(|f| f.ranks == ranks && f.access == access).unwrap()
@@ -225,11 +227,11 @@ mod tests {
 
     #[test]
     fn a_given_cache_is_that_of_every_partition() {
-        let given = PlannedCache { given_bytes: Some(1 << 30), may_be_direct: true };
+        let given = PlannedCache { given_bytes: Some(1 << 30), host_bytes_per_rank: 4 << 30, may_be_direct: true };
         let all = forecast(&input(900.0, None), given, [1e9; 3]).unwrap();
         assert!(all.iter().all(|f| f.required_bytes == 20 << 30 && f.is_given && f.may_be_direct));
         assert!(all.iter().all(|f| f.required_time_seconds == Some(900.0)));
-        let none = PlannedCache { given_bytes: Some(0), may_be_direct: false };
+        let none = PlannedCache { given_bytes: Some(0), host_bytes_per_rank: 4 << 30, may_be_direct: false };
         let all = forecast(&input(60.0, None), none, [1e9; 3]).unwrap();
         assert!(all.iter().all(|f| f.required_time_seconds == Some(60.0)));
     }

@@ -3,6 +3,7 @@
 
 pub mod acceptance;
 pub mod cache_yardstick;
+pub mod communication;
 pub mod error;
 pub mod hints;
 pub mod layout;

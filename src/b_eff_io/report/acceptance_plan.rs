@@ -28,7 +28,8 @@ pub fn text(requirements: &[PlannedRequirement], plan: &Preview) -> String {
         ),
     );
     let verdict = match open {
-        0 => "Each requirement can be decided, if its interval is narrow enough and the machine is not shared."
+        0 => "No obstacle is known. A requirement is decided if its interval excludes the limit, for which T may be too short, and the machine is \
+              not shared."
             .to_owned(),
         open => {
             format!("{} of {} cannot be decided, or will fail:", open, count(requirements.len() as u64, "requirement"))
@@ -40,7 +41,7 @@ pub fn text(requirements: &[PlannedRequirement], plan: &Preview) -> String {
         let text = match (&r.obstacle, &r.remedy) {
             (Some(obstacle), Some(remedy)) => format!("{obstacle}; {remedy}"),
             (Some(obstacle), None) => obstacle.clone(),
-            _ => "can be decided".to_owned(),
+            _ => "no obstacle".to_owned(),
         };
         [r.requirement.clone(), text]
     };

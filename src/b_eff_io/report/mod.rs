@@ -30,6 +30,7 @@ mod options;
 mod orders;
 mod partition_view;
 mod partitions;
+pub mod plan_communication;
 pub mod plan_table;
 mod setup;
 mod slow_ranks;

@@ -39,7 +39,8 @@ pub fn cache_text(all: &[CacheForecast]) -> String {
     let basis = match first.is_given {
         true => "The cache is that of --storage cache.",
         false => {
-            "The cache is the memory of the ranks, the most that page caches hold; --storage cache=SIZE replaces it."
+            "The cache is the memory of the hosts, assumed to be as large as this one's or --memory-per-process: the most that page caches \
+             hold; --storage cache=SIZE replaces it."
         }
     };
     page.hanging(
@@ -456,7 +457,7 @@ mod tests {
             of(1, None, false, true),
         ]);
         for part in
-            ["2 write 1 GiB 20 GiB 20.0 min", "20 GiB 20 GiB met", "not reachable", "memory of the ranks", "direct I/O"]
+            ["2 write 1 GiB 20 GiB 20.0 min", "20 GiB 20 GiB met", "not reachable", "memory of the hosts", "direct I/O"]
         {
             assert!(text.contains(part), "{part}: {text}");
         }

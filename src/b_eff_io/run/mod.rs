@@ -9,6 +9,8 @@
 //! [`trials`] repeat a fixed number of calls with different settings.
 
 pub mod batching;
+#[cfg(test)]
+mod communication_tests;
 pub mod connection_setup;
 pub mod context;
 pub mod continuation;

@@ -31,7 +31,7 @@ use crate::frame::run::evidence::StorageSite;
 use crate::frame::run::interference::HostCpus;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::testing::{
-    approx_equal, clear_log, driver, log_of, run_ranks, traffic, with_script, Script, ScriptedOutcome,
+    approx_equal, clear_log, driver, log_of, run_ranks, with_script, Script, ScriptedOutcome,
 };
 use crate::frame::run::{ProgressReport, RunObserver, TransferVolume};
 use beff_stamp::Generation;
@@ -882,35 +882,5 @@ fn rounds_compare_each_call_once() {
         assert!(record.rounds.len() > 1 && record.calls > 3, "{record:?}");
         assert_eq!(record.verification.words_checked, record.calls * record.call_bytes / 8, "{}", record.pattern);
         assert_eq!(record.verification.words_wrong, 0);
-    }
-}
-
-/// Collective calls and bytes of a whole run do not grow with the number of ranks, but for what a tree adds on rank 0.
-#[test]
-fn a_run_costs_a_rank_the_same_among_2_8_and_64() {
-    let config = config("--release 1 -T 960s --types 2 --backend null --rounds 2 --repeat off --bind none");
-    let scripts = |_| Script::default().cost("write", 1.0).cost("read", 1.0);
-    let of = |ranks: u64| {
-        let seen = in_run(ranks, &config, scripts, false, |run, _| {
-            let before = traffic();
-            execute(run).unwrap();
-            traffic().since(before)
-        });
-        assert_eq!(seen[0].1.patterns().len(), 24);
-        let (root, last) = (seen[0].0, seen[seen.len() - 1].0);
-        println!("{ranks} ranks: rank 0 {root:?}, the last {last:?}");
-        assert_eq!(root.collective_calls, last.collective_calls);
-        root
-    };
-    let few = of(2);
-    for ranks in [8, 64] {
-        let all = of(ranks);
-        assert_eq!(all.collective_calls, few.collective_calls, "{ranks} ranks");
-        assert!(
-            all.contributed_bytes < few.contributed_bytes * 11 / 10,
-            "{all:?} among {ranks} ranks, {few:?} among 2"
-        );
-        let levels = u64::from(ranks.ilog2());
-        assert!(all.received_bytes < levels * few.received_bytes * 11 / 10, "{all:?} among {ranks} ranks, {few:?}");
     }
 }
