@@ -85,6 +85,10 @@ fn golden_gates() {
     let [text, ..] = outputs(at, "03.json", options);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(line.starts_with("INCONCLUSIVE: 0 good runs before it with its definition and set-up, 3 are"), "{text}");
+    assert!(!text.contains("median 95 %"), "columns of a baseline that does not exist: {text}");
+    let [text, ..] = outputs(at, "slow.json", HistoryOptions { limit: 0.5, ..options });
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(line.starts_with("PASS: ") && line.contains("; slower, but not below the limit of 0.50"), "{text}");
     let [text, ..] = outputs(at, "slow.json", HistoryOptions { any_set_up: true, ..options });
     assert!(text.starts_with("SLOWER: ") && !text.contains("another set-up"), "{text}");
 }

@@ -1,5 +1,7 @@
 //! A comparison as blocks of a report.
 
+use beff_statistics::bootstrap::Interval;
+
 use super::view::{ComparisonSide, ComparisonView};
 use super::wording::{self, ChangeList};
 use crate::frame::report::model::ReportBlock;
@@ -172,8 +174,8 @@ fn changes(view: &ComparisonView<'_>) -> Option<ReportBlock> {
     let ChangeList { heading, shown, more } = wording::changes(view, limit(view, MAX_CHANGES))?;
     let change = |compared: &&ComparedQuantity| {
         let (ratio, mark) = (wording::format_ratio(compared.ratio), wording::verdict_symbol(compared.call));
-        let interval =
-            compared.interval.map(|_| format!(" ({})", wording::format_interval(compared))).unwrap_or_default();
+        let interval = compared.interval.filter(|ends| Interval::from(*ends).is_resolved());
+        let interval = interval.map(|_| format!(" ({})", wording::format_interval(compared))).unwrap_or_default();
         let causes =
             wording::causes_text(compared, view).map(|causes| format!("; {}", truncate(view, &causes, MAX_TEXT)));
         let (name, change) = (wording::quantity_name(compared, true), wording::change_text(compared));

@@ -116,7 +116,12 @@ fn verdict_line(view: &HistoryView<'_>) -> String {
     let number = worst.map(against_median).unwrap_or_else(|| "it has no value".to_owned());
     match history.verdict {
         HistoryVerdict::Corrupt => format!("WRONG DATA: the data of {} was wrong", view.file),
-        HistoryVerdict::Pass => format!("PASS: {number}"),
+        HistoryVerdict::Pass => {
+            // A run rule applies, but not below the limit.
+            let is_slower = worst.and_then(|quantity| quantity.interval).is_some_and(|[_, high]| high < 1.0);
+            let within = format!("; slower, but not below the limit of {}", format_ratio(view.options.limit));
+            format!("PASS: {number}{}", if is_slower { within } else { String::new() })
+        }
         HistoryVerdict::Slower => {
             let rule = worst.and_then(|quantity| quantity.slower);
             let runs = rule.filter(|rule| rule.recent > 1);
@@ -164,30 +169,39 @@ fn blocks(view: &HistoryView<'_>) -> Vec<ReportBlock> {
 }
 
 fn table(history: &History) -> Table {
-    let head = ["value", "run", "unit", "median", "ratio", "interval", "", "median 95 %"];
-    let mut table = Table::new("", 1, head).with_words();
     let ends = |ends: Option<[f64; 2]>, form: fn(f64) -> String| {
         ends.map_or_else(String::new, |[low, high]| format!("{} to {}", form(low), form(high)))
     };
-    for quantity in &history.quantities {
+    // Without a baseline these columns are empty.
+    let has_baseline = history.quantities.iter().any(|quantity| quantity.median.is_some());
+    let with_baseline = |cells: Vec<TableCell>| if has_baseline { cells } else { Vec::new() };
+    let row = |cells: [TableCell; 3], against: [TableCell; 3], verdict: TableCell, spread: TableCell| {
+        let rest = [with_baseline(against.into()), vec![verdict], with_baseline(vec![spread])];
+        cells.into_iter().chain(rest.into_iter().flatten()).collect::<Vec<_>>()
+    };
+    let of_quantity = |quantity: &HistoryQuantity| {
         let verdict = match quantity.slower {
             Some(_) => "slower",
             None if quantity.interval.is_none() => "not judged",
             None => "",
         };
-        let texts = [
-            name(quantity),
-            figure(quantity.value),
-            quantity.unit.name().to_owned(),
-            quantity.median.map_or_else(String::new, figure),
-            quantity.ratio.map_or_else(String::new, format_ratio),
-            ends(quantity.interval, format_ratio),
-        ];
-        let cells = texts.into_iter().map(TableCell::from);
-        let verdict = TableCell::from(verdict.to_owned()).strong(quantity.slower.is_some());
-        table.row(cells.chain([verdict, TableCell::from(ends(quantity.median_interval, figure))]));
-    }
-    table
+        row(
+            [name(quantity).into(), figure(quantity.value).into(), quantity.unit.name().into()],
+            [
+                quantity.median.map_or_else(String::new, figure).into(),
+                quantity.ratio.map_or_else(String::new, format_ratio).into(),
+                ends(quantity.interval, format_ratio).into(),
+            ],
+            TableCell::from(verdict).strong(quantity.slower.is_some()),
+            ends(quantity.median_interval, figure).into(),
+        )
+    };
+    let head = ["value", "run", "unit"].into_iter();
+    let head: Vec<&str> = match has_baseline {
+        true => head.chain(["median", "ratio", "interval", "", "median 95 %"]).collect(),
+        false => head.chain([""]).collect(),
+    };
+    Table::new("", 1, head).with_words().with_rows(history.quantities.iter().map(of_quantity))
 }
 
 fn files(names: &[String]) -> String {
@@ -198,7 +212,7 @@ fn files(names: &[String]) -> String {
 
 fn excluded(left_out: &ExcludedRuns) -> String {
     let what = match left_out.reason {
-        Exclusion::Inconclusive => "inconclusive itself (shared, cut, storage drift, wrong data)",
+        Exclusion::Inconclusive => "without conclusive results (shared machine, cut, storage drift, wrong data)",
         Exclusion::Definition => "of another definition",
         Exclusion::SetUp => "with another set-up (--set-up any accepts it)",
         Exclusion::NotBefore => "not before it",

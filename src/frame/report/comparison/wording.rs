@@ -1,5 +1,7 @@
 //! Texts of a comparison, common to all output formats.
 
+use beff_statistics::bootstrap::Interval;
+
 use super::view::ComparisonView;
 use crate::frame::report::doubts::doubt_text;
 use crate::frame::report::text::{count, figure, list, percent};
@@ -19,9 +21,10 @@ pub(super) fn format_ratio(value: f64) -> String {
     }
 }
 
-/// `0.75 to 0.86`, or `no interval`.
+/// `0.75 to 0.86`, or why there is none.
 pub(super) fn format_interval(compared: &ComparedQuantity) -> String {
     match compared.interval {
+        Some(ends) if !Interval::from(ends).is_resolved() => "wider than 2x".into(),
         Some([low, high]) => format!("{} to {}", format_ratio(low), format_ratio(high)),
         None => "no interval".into(),
     }
