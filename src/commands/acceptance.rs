@@ -18,7 +18,7 @@ use crate::frame::command::stdout::publish_sheet;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::input::{requirements_error, requirements_text};
 use crate::frame::options::InconclusivePolicy;
-use crate::frame::report::acceptance::{text_section, HashedFile, Protocol};
+use crate::frame::report::acceptance::{summary_line, text_section, HashedFile, Protocol};
 use crate::frame::report::{html, render, text, DetailLevel, LoadedReport, SaveStatus};
 use crate::frame::values::acceptance::{combine, Acceptance};
 use crate::frame::values::comparable::{ComparableRun, FactKind};
@@ -65,7 +65,11 @@ pub(super) fn run(request: &AcceptanceRequest<'_>) -> anyhow::Result<Exit> {
     let figures: Vec<_> = reports.iter().map(|report| report.required_figures()).collect();
     let acceptance = Acceptance::of(&combine(&figures)).ok_or_else(|| anyhow!("there is no requirement"))?;
     match (request.page, reports.as_slice()) {
-        (Some(page), _) => write_page(page, &protocol(request, &reports, &runs, &acceptance)?)?,
+        (Some(page), _) => {
+            write_page(page, &protocol(request, &reports, &runs, &acceptance)?)?;
+            // The page may go to stdout.
+            eprintln!("beff-raw: {}", summary_line(&acceptance));
+        }
         (None, [one]) if request.is_json => {
             let bytes = one.format("json").ok_or_else(|| anyhow!("the result has no document"))??;
             publish(&bytes)?;

@@ -9,7 +9,7 @@ use crate::picture::{Frame, LegendEntry};
 
 const WIDTH: f64 = 340.0;
 const NAME_WIDTH: f64 = 62.0;
-const TOTAL_WIDTH: f64 = 52.0;
+const TOTAL_WIDTH: f64 = 60.0;
 const BAR_HEIGHT: f64 = 20.0;
 const BAR_DISTANCE: f64 = 27.0;
 /// Width of a letter of part names.

@@ -64,6 +64,7 @@ fn number(value: f64) -> String {
         size if size >= 100.0 => format!("{value:.1}"),
         size if size >= 10.0 => format!("{value:.2}"),
         size if size >= 0.1 => format!("{value:.3}"),
+        size if size >= 0.001 => format!("{value:.5}"),
         _ => format!("{value:.3e}"),
     }
 }
@@ -267,7 +268,8 @@ impl Protocol<'_> {
 
     fn hashes(&self) -> Table {
         let row = |file: &HashedFile| [file.name.clone(), file.bytes.to_string(), file.sha256.clone()];
-        Table::new("Raw data and requirements", 1, ["file", "bytes", "SHA-256"]).with_rows(self.files.iter().map(row))
+        let head = ["file", "bytes", "SHA-256"];
+        Table::new("Raw data and requirements", 1, head).with_words().with_rows(self.files.iter().map(row))
     }
 }
 

@@ -66,7 +66,7 @@ fn golden_text() {
 #[test]
 fn numbers_have_four_digits() {
     let shown = [0.0, 0.012_34, 0.9, 5.1234, 12.345, 123.45, 1234.5, 1e6].map(number);
-    assert_eq!(shown, ["0", "1.234e-2", "0.900", "5.123", "12.35", "123.5", "1234", "1000000"]);
+    assert_eq!(shown, ["0", "0.01234", "0.900", "5.123", "12.35", "123.5", "1234", "1000000"]);
 }
 
 fn model() -> ReportModel {
