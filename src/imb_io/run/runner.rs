@@ -296,13 +296,14 @@ impl<'a> RowRunner<'a> {
         let number = self.row_number(row, backend);
         let Some((record, repetitions)) = self.schedule.record_and_iterations(number) else { return Ok(()) };
         let (sample, name) = (sample_label(row), self.backends[backend].name.clone());
-        let ranks = count(row.ranks, "rank");
+        let (ranks, next_seconds) = (count(row.ranks, "rank"), self.estimate(row, backend).row_seconds);
         self.observer.progress(&ProgressReport {
             what: format!("{} ({name}) repeated, {ranks}, {sample}", row.benchmark.name),
             done_seconds: self.done_seconds,
-            all_seconds: self.expected_seconds.max(self.done_seconds),
+            // The number of rounds may be unknown.
+            all_seconds: self.expected_seconds.max(self.done_seconds + next_seconds),
             stage: format!("round {}", round + 2),
-            next_seconds: self.estimate(row, backend).row_seconds,
+            next_seconds,
             ranks: row.ranks,
             transferred: std::mem::take(&mut self.recent_transfers),
         });

@@ -32,7 +32,6 @@ pub(super) struct MetricsFile {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct MetricsSample {
-    what: String,
     share: f64,
     elapsed_seconds: f64,
     left_seconds: f64,
@@ -189,7 +188,7 @@ fn escape_label(text: &str) -> String {
 /// `run` distinguishes the runs whose files a collector reads together: two samples of the same name and labels are an error.
 fn exposition_text(run: &str, labels: &str, started: f64, state: &MetricsSample) -> String {
     let run = format!("run=\"{}\"", escape_label(run));
-    let of_run = format!(r#"{run}{labels},what="{}""#, escape_label(&state.what));
+    let of_run = format!("{run}{labels}");
     let rate = state.bytes_per_second;
     // Name, type, help, labels, value: only counters end in `_total`.
     let expected_end = state.updated + state.left_seconds;
@@ -232,7 +231,6 @@ impl Drop for MetricsFile {
 impl ProgressReporter for MetricsFile {
     fn part(&mut self, now: &ProgressSnapshot<'_>) {
         let state = &mut self.state;
-        state.what.clone_from(&now.standing.what);
         (state.share, state.elapsed_seconds, state.left_seconds) = (now.share, now.elapsed_seconds, now.left_seconds);
         for last in now.standing.transferred.iter().filter(|last| last.seconds > 0.0) {
             state.moved_bytes = state.moved_bytes.saturating_add(last.bytes);
@@ -247,7 +245,6 @@ impl ProgressReporter for MetricsFile {
         let state = &mut self.state;
         (state.share, state.elapsed_seconds, state.left_seconds) = (end.share, end.elapsed_seconds, 0.0);
         state.is_finished = end.is_complete;
-        state.what.clear();
         self.update();
     }
 
@@ -288,11 +285,7 @@ mod tests {
         let begin = std::fs::read_to_string(&path).unwrap();
         assert!(begin.contains("beff_raw_finished{run=\"run\"} 0\n"), "{begin}");
         assert!(begin.ends_with("beff_raw_outcome{run=\"run\",outcome=\"running\"} 1\n"), "{begin}");
-        let standing = ProgressReport {
-            what: "\"a\\b\nc\"".into(),
-            transferred: vec![moved("posix", 3_000_000)],
-            ..standing("read")
-        };
+        let standing = ProgressReport { transferred: vec![moved("posix", 3_000_000)], ..standing("read") };
         metrics.part(&ProgressSnapshot { standing: &standing, elapsed_seconds: 1.0, left_seconds: 3.0, share: 0.25 });
         // The collector is another user; the umask of the run does not count.
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
@@ -308,13 +301,8 @@ mod tests {
             // A second may pass between the two, or not.
             .replace(&metrics.state.updated.to_string(), "TIME")
             .replace(&metrics.started.to_string(), "TIME"));
-        let text = exposition_text(
-            "r\"",
-            ",benchmark=\"t\"",
-            0.0,
-            &MetricsSample { what: standing.what, ..MetricsSample::default() },
-        );
-        assert!(text.contains(r#"run="r\"",benchmark="t",what="\"a\\b\nc\""} 1"#), "{text}");
+        let text = exposition_text("\"a\\b\nc\"", ",benchmark=\"t\"", 0.0, &MetricsSample::default());
+        assert!(text.contains(r#"run_info{run="\"a\\b\nc\"",benchmark="t"} 1"#), "{text}");
         // No temporary file is left.
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
         drop(directory);
