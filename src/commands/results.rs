@@ -133,7 +133,7 @@ fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
 pub(super) fn open(path: &Path) -> anyhow::Result<(&'static BenchmarkModule, Box<dyn LoadedReport>)> {
     let name = path.display();
     let next = "Name a file that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.";
-    let bytes = input::read_result(path).map_err(|e| anyhow!("cannot read {name}: {e}. {next}"))?;
+    let bytes = input::read_result(path).map_err(|e| UsageError::new(format!("cannot read {name}: {e}"), next))?;
     if bytes.is_empty() && is_output_name(path) {
         return Err(empty_file_error(path).into());
     }

@@ -112,7 +112,7 @@ fn what_is_no_pair_is_refused() {
         "Name results",
     ]);
     compare(&scratch, &["a.json"]).expect(2).says(&["needs two sides"]);
-    compare(&scratch, &["a.json", "a.csv.json"]).expect(1).says(&["cannot read"]);
+    compare(&scratch, &["a.json", "a.csv.json"]).expect(2).says(&["cannot read"]);
     fs::write(scratch.join("text.json"), "{}").unwrap();
     compare(&scratch, &["a.json", "text.json"]).expect(1);
     let mut other = read_json(&scratch.join("a.json"));

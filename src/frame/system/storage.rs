@@ -66,7 +66,8 @@ fn mountinfo_error(path: &Path, cause: String) -> SystemError {
         operation: "find the file system of",
         subject: path.display().to_string(),
         cause: format!("/proc/self/mountinfo: {cause}"),
-        next_step: "Mount /proc (a container may hide it): facts of a result are read there.",
+        next_step: "Mount /proc, which a container may hide. In a chroot its root must be a mount: mount --bind ROOT ROOT. Facts of a result are \
+                    read there.",
     }
 }
 
