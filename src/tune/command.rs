@@ -26,6 +26,7 @@ use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::{MachineRecord, RunOutcome, StorageRecord};
 use crate::frame::report::{DetailLevel, Outputs, Views};
 use crate::frame::run::clock::Instant;
+use crate::frame::run::interference::{CpuObservation, HostCpus};
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::trials::TrialRunner;
 use crate::frame::run::RunObserver;
@@ -114,11 +115,17 @@ fn search(
             budget_seconds: config.budget_seconds,
             backend: config.trials.backend.clone(),
         };
+        let cpus = start::unwrap_or_abort(HostCpus::survey(world));
+        let mut observation = CpuObservation::default();
+        observation.resume(&cpus);
         let outcome = start::unwrap_or_abort(execute(&mut run, &mut search));
+        observation.pause(&cpus);
+        let interference = start::unwrap_or_abort(observation.end(&cpus, world));
         let left = runner.clean_up(outcome);
         left.into_iter().for_each(|warning| observer.record(TuneLine::Warning(warning)));
         let real_seconds = begin.elapsed().as_secs_f64();
-        Ok(TuneEnding { outcome, real_seconds, rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0) })
+        let rank_memory_high_water_bytes = high_water_bytes().unwrap_or(0);
+        Ok(TuneEnding { outcome, real_seconds, rank_memory_high_water_bytes, interference })
     };
     measure_and_report(world, None, collector, work, |result, derived, place| {
         result.sheet(derived, DetailLevel::of(args.full, false), place).into()

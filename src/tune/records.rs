@@ -5,7 +5,7 @@ use beff_tuning::trial::{Factor, PlannedTrial, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::{run_record, MachineRecord, RunOutcome, StorageRecord};
+use crate::frame::records::{run_record, InterferenceRecord, MachineRecord, RunOutcome, StorageRecord};
 use crate::frame::run::trials::TrialOutcome;
 use crate::frame::trials::Setting;
 use crate::tune::config::TuneConfig;
@@ -102,6 +102,9 @@ pub struct TuneEnding {
     pub real_seconds: f64,
     /// Largest peak resident memory of a rank (VmHWM).
     pub rank_memory_high_water_bytes: u64,
+    /// CPU times over all trials, of the host that lost the largest share; None: unknown.
+    #[serde(default)]
+    pub interference: Option<InterferenceRecord>,
 }
 
 run_record! {

@@ -95,7 +95,8 @@ fn result(runner: impl Fn() -> StubTrials + Sync) -> TuneResult {
     let mut result = TuneResult::new(config(), setup());
     lines.into_iter().for_each(|line| result.apply(line));
     let real_seconds = result.trials.last().map_or(0.0, |trial| trial.end_seconds);
-    result.apply(TuneLine::End(TuneEnding { outcome, real_seconds, rank_memory_high_water_bytes: 64 << 20 }));
+    let rank_memory_high_water_bytes = 64 << 20;
+    result.apply(TuneLine::End(TuneEnding { outcome, real_seconds, rank_memory_high_water_bytes, interference: None }));
     result
 }
 

@@ -1,7 +1,7 @@
 //! The report of a search on a screen, in full and on a page, its files and its journal.
 
 use super::*;
-use crate::frame::records::RunOutcome;
+use crate::frame::records::{InterferenceRecord, RunOutcome};
 use crate::frame::report::checks::{
     assert_all_config_fields_are_listed, assert_document_matches_schema, assert_missing_field_is_named, assert_page,
     assert_schema_is_current, assert_screen_fits, assert_truncated_journal_keeps_earlier_lines, full_text, journal_of,
@@ -9,6 +9,7 @@ use crate::frame::report::checks::{
 };
 use crate::frame::report::journal::read_journal;
 use crate::frame::report::SaveStatus;
+use crate::frame::values::doubt::Doubt;
 
 fn screen(result: &TuneResult, what: &str) -> String {
     let saved = SaveStatus::SavedTo([".jsonl", ".json"].map(|end| format!("results/tuned{end}").into()).into());
@@ -114,4 +115,21 @@ fn a_setting_that_reads_a_cache_faster_is_not_recommended() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn a_search_on_a_shared_machine_is_in_doubt() {
+    let mut result = fixtures::recommended();
+    let doubts = |result: &TuneResult| result.comparable(&result.derived()).doubts;
+    assert_eq!(doubts(&result), []);
+    result.ending.interference = Some(InterferenceRecord {
+        cpus: 2,
+        observed_seconds: 10.0,
+        cpu_seconds: 20.0,
+        other_process_seconds: 8.0,
+        ..InterferenceRecord::default()
+    });
+    let shared = Doubt::Shared { other_process_share: 0.4, steal_share: 0.0 };
+    assert_eq!(doubts(&result), [shared]);
+    assert!(full_text(&result, DetailLevel::Full).contains("other processes used 40 %"));
 }

@@ -3,6 +3,7 @@
 use crate::frame::records::{kinds, AccessMethod, Warning};
 use crate::frame::units::format_seconds;
 use crate::frame::values::binding::shared_host_warning;
+use crate::frame::values::interference::interference_warning;
 use crate::tune::records::TuneResult;
 
 /// Share of the read bytes that must come from storage.
@@ -28,7 +29,14 @@ kinds! {
 
 /// Warnings of the run, and those that follow from the trials.
 pub(super) fn warnings(result: &TuneResult) -> Vec<Warning> {
-    let derived = [reads_from_cache(result), shared_host_warning(&result.setup.machine), budget_exceeded(result)];
+    // The ratios are of pairs that alternate, so that other load widens their intervals rather than shifting them.
+    let observed = std::iter::once(("the search".to_owned(), result.ending.interference.as_ref()));
+    let derived = [
+        reads_from_cache(result),
+        shared_host_warning(&result.setup.machine),
+        interference_warning("search", observed),
+        budget_exceeded(result),
+    ];
     result.warnings.iter().cloned().chain(derived.into_iter().flatten()).collect()
 }
 
