@@ -6,7 +6,7 @@
 typedef void (*beff_any_function)(void);
 /* Data access routines in the order of the standard (as in beff_trace::Function), and their large-count variants; null if the
  * library lacks them. The caller knows the prototypes. */
-enum { BEFF_DATA_FUNCTIONS = 34 };
+enum beff_data_functions { BEFF_DATA_FUNCTIONS = 34 };
 extern const beff_any_function beff_data_function[BEFF_DATA_FUNCTIONS];
 extern const beff_any_function beff_data_function_c[BEFF_DATA_FUNCTIONS];
 

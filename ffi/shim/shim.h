@@ -28,7 +28,7 @@ extern const int beff_standard_abi;
 /* "Open MPI 4.1.4", "MPICH 4.0.2", ...: the header this file was compiled with. */
 extern const char *const beff_built_with;
 
-enum { BEFF_CAUSE_OTHER = 0, BEFF_CAUSE_NO_SPACE = 1, BEFF_CAUSE_PATH = 2, BEFF_CAUSE_UNSUPPORTED = 3 };
+enum beff_cause { BEFF_CAUSE_OTHER = 0, BEFF_CAUSE_NO_SPACE = 1, BEFF_CAUSE_PATH = 2, BEFF_CAUSE_UNSUPPORTED = 3 };
 /* One of the causes above for an error class of MPI-3.1 section 13.7. */
 int beff_cause_of_class(int error_class);
 /* Name of an error class in the standard, e.g. "MPI_ERR_OTHER". */

@@ -45,6 +45,9 @@ macro_rules! constant {
     };
 }
 
+#[cfg(not(feature = "libclang"))]
+extern crate self as mpi_sys;
+
 pub mod access;
 pub mod alloc;
 pub mod bare;
@@ -78,6 +81,16 @@ mod shim {
     #![allow(clippy::all, clippy::undocumented_unsafe_blocks)]
     include!(concat!(env!("OUT_DIR"), "/shim.rs"));
 }
+
+/// Takes the place of mpi-sys: the functions of MPI that this crate calls.
+#[cfg(not(feature = "libclang"))]
+mod bindings {
+    #![allow(missing_docs, non_snake_case, non_upper_case_globals, non_camel_case_types, dead_code)]
+    #![allow(clippy::all, clippy::undocumented_unsafe_blocks)]
+    include!(concat!(env!("OUT_DIR"), "/mpi.rs"));
+}
+#[cfg(not(feature = "libclang"))]
+use bindings::*;
 
 pub use access::DataAccess;
 pub use bare_file::{BareCall, BareFile, BareLoop};
