@@ -1,5 +1,5 @@
-//! POSIX calls that change a file by its name or size: MPI-IO may use it before or after. The merge drops those on other files. Calls of
-//! the MPI library itself are not recorded, because the thread is inside a recorded call.
+//! POSIX calls that change a file by its name or size: MPI-IO may use it before or after. The merge drops those on other files. What the
+//! MPI library calls inside a recorded MPI function is not recorded.
 
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr};
 use std::path::{Path, PathBuf};

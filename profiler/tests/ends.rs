@@ -174,7 +174,9 @@ fn a_session_is_recorded_like_a_world() {
         let file = scene.file(rank);
         assert_eq!((file.head().end, file.head().rank, file.head().ranks), (RecordingStatus::Complete, rank, 2));
         let calls = calls(&file);
-        let names: Vec<&str> = calls.iter().map(|call| call.function.name()).collect();
+        // MPI_Comm_create_from_group is not recorded: what the library does inside it is.
+        let of_program = |call: &&Call| call.name.as_deref().is_none_or(|name| !name.starts_with("/dev/shm/"));
+        let names: Vec<&str> = calls.iter().filter(of_program).map(|call| call.function.name()).collect();
         assert_eq!(names, ["Session_init", "File_open", "File_write_at", "File_close", "Session_finalize"]);
         let ranks =
             file.events().find_map(|event| if let Event::Comm { ranks, .. } = event { Some(ranks) } else { None });

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use beff_ffi::{Comm, Universe};
+use beff_ffi::{Comm, MpiError, Universe};
 use beff_tuning::search::{Search, SearchPlan};
 use beff_tuning::trial::{Factor, Trial};
 
@@ -23,7 +23,7 @@ use crate::frame::command::progress::{remaining, RunTitle};
 use crate::frame::command::start::{CommandError, MeasurementSetup};
 use crate::frame::command::{publish_once, start, time_limit};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::records::{MachineRecord, RunOutcome, StorageRecord};
+use crate::frame::records::{InterferenceRecord, MachineRecord, RunOutcome, StorageRecord};
 use crate::frame::report::{DetailLevel, Outputs, Views};
 use crate::frame::run::clock::Instant;
 use crate::frame::run::interference::{CpuObservation, HostCpus};
@@ -115,12 +115,7 @@ fn search(
             budget_seconds: config.budget_seconds,
             backend: config.trials.backend.clone(),
         };
-        let cpus = start::unwrap_or_abort(HostCpus::survey(world));
-        let mut observation = CpuObservation::default();
-        observation.resume(&cpus);
-        let outcome = start::unwrap_or_abort(execute(&mut run, &mut search));
-        observation.pause(&cpus);
-        let interference = start::unwrap_or_abort(observation.end(&cpus, world));
+        let (outcome, interference) = start::unwrap_or_abort(observed(&mut run, &mut search));
         let left = runner.clean_up(outcome);
         left.into_iter().for_each(|warning| observer.record(TuneLine::Warning(warning)));
         let real_seconds = begin.elapsed().as_secs_f64();
@@ -130,6 +125,16 @@ fn search(
     measure_and_report(world, None, collector, work, |result, derived, place| {
         result.sheet(derived, DetailLevel::of(args.full, false), place).into()
     })
+}
+
+/// The search, and how far others used the CPUs meanwhile. Collective.
+fn observed(run: &mut SearchRun, search: &mut Search) -> Result<(RunOutcome, Option<InterferenceRecord>), MpiError> {
+    let cpus = HostCpus::survey(run.world)?;
+    let mut observation = CpuObservation::default();
+    observation.resume(&cpus);
+    let outcome = execute(run, search)?;
+    observation.pause(&cpus);
+    Ok((outcome, observation.end(&cpus, run.world)?))
 }
 
 /// The plan of the search, and its set-up on rank 0. Collective.
