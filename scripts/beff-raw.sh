@@ -26,6 +26,7 @@ is_several() {
     [ -n "${FLUX_JOB_SIZE:-}${SLURM_STEP_NUM_TASKS:-}${PALS_RANKID:-}${ALPS_APP_PE:-}${PMIX_RANK:-}" ]
 }
 
+of_launcher=
 installed=
 for path in "$directory"/beff-raw-*; do
     case $path in *.debug | *-abi) continue ;; esac
@@ -60,7 +61,14 @@ for name in $asked; do
     candidate=$directory/beff-raw-$name
     if [ ! -x "$candidate" ]; then continue; fi
     # A library that is missing on this host is an error of the dynamic linker, which would come too late after exec.
-    if reason=$("$candidate" --version 2>&1 >/dev/null); then exec "$candidate" "$@"; fi
+    if error=$("$candidate" --version 2>&1 >/dev/null); then
+        # The ABI's library may be that of another MPI than the launcher's.
+        if [ "$name" = abi ] && [ -n "$reason" ] && [ -n "$of_launcher" ] && [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 0 ]; then
+            echo "beff-raw: $reason; that of the standard ABI is started instead" >&2
+        fi
+        exec "$candidate" "$@"
+    fi
+    reason="the program for $name does not start here: $error"
 done
-[ -z "$reason" ] || fail "the program for $name does not start here: $reason"
+[ -z "$reason" ] || fail "$reason"
 fail "the launcher is one of $(echo "$of_launcher" | sed 's/ / or /g'), and there are programs for$installed; build it: make install MPICC=<its mpicc>"

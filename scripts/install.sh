@@ -40,7 +40,7 @@ build_and_install() (
     environment=$("$root/scripts/env.sh" "$1")
     eval "$environment"
     say "build: release, $BEFF_MPI_NAME ($MPICC)"
-    cargo build --release --locked --workspace --manifest-path "$root/Cargo.toml" >&2
+    cargo build --release --locked -p beff-raw -p beff-profiler --manifest-path "$root/Cargo.toml" >&2
     built=$CARGO_TARGET_DIR/release
     install_stripped "$built/beff-raw" "$to/libexec/beff-raw/beff-raw-$BEFF_MPI_NAME"
     install_stripped "$built/libbeff_profiler.so" "$to/lib/beff-raw/$BEFF_MPI_NAME/libbeff_profiler.so"

@@ -1,7 +1,4 @@
 #include "shim.h"
-#if MPI_VERSION < 4 && defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
-#include <mpi-ext.h>
-#endif
 
 #define STR2(x) #x
 #define STR(x) STR2(x)
@@ -88,12 +85,25 @@ int beff_iallreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op 
     return MPI_Iallreduce(MPI_IN_PLACE, buffer, count, type, op, comm, request);
 }
 
+#ifdef OPEN_MPI
+/* MPIX_ in Open MPI 4, MPI_ in 5, and one soname: weak, so that a program built with either starts with the library of the other. */
+#pragma weak MPI_Allreduce_init
+#pragma weak MPIX_Allreduce_init
+int MPI_Allreduce_init(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request *);
+int MPIX_Allreduce_init(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request *);
+#endif
+
 int beff_allreduce_init_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
-#if MPI_VERSION >= 4
+#ifdef OPEN_MPI
+    if (MPI_Allreduce_init)
+        return MPI_Allreduce_init(MPI_IN_PLACE, buffer, count, type, op, comm, MPI_INFO_NULL, request);
+    if (MPIX_Allreduce_init)
+        return MPIX_Allreduce_init(MPI_IN_PLACE, buffer, count, type, op, comm, MPI_INFO_NULL, request);
+    *request = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
+#elif MPI_VERSION >= 4
     return MPI_Allreduce_init(MPI_IN_PLACE, buffer, count, type, op, comm, MPI_INFO_NULL, request);
-#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-    return MPIX_Allreduce_init(MPI_IN_PLACE, buffer, count, type, op, comm, MPI_INFO_NULL, request);
 #else
     (void)buffer, (void)count, (void)type, (void)op, (void)comm;
     *request = MPI_REQUEST_NULL;

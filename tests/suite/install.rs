@@ -75,6 +75,10 @@ fn the_program_of_the_standard_abi_stands_in_for_those_that_are_missing() {
         let found = start(&installation(&scratch, names, broken), variables);
         let text = String::from_utf8_lossy(&found.stdout).into_owned();
         assert!(text.starts_with(&format!("{name} 4:io")), "{names:?} {variables:?}: {found:?}");
+        let said = String::from_utf8_lossy(&found.stderr).into_owned();
+        let expected = "beff-raw: the program for openmpi does not start here: libmpi.so.12: cannot open shared object file; \
+                        that of the standard ABI is started instead\n";
+        assert_eq!(said, if broken.is_empty() { "" } else { expected }, "{names:?} {variables:?}");
     }
     let scratch = Scratch::new();
     let found = start(&installation(&scratch, &["abi", "mpich"], &[]), &[("SLURM_STEP_NUM_TASKS", "2")]);
