@@ -136,10 +136,31 @@ impl StampStream {
     /// Fills `bytes` with the stream from position 0; `bytes` may be longer than the period.
     pub fn fill(self, bytes: &mut [u8]) {
         let mut index = 0;
-        for word in bytes.chunks_exact_mut(8) {
-            word.copy_from_slice(&self.word_at(index).to_le_bytes());
+        for word in bytes.as_chunks_mut().0 {
+            *word = self.word_at(index).to_le_bytes();
             index = if index + 1 == self.period_words { 0 } else { index + 1 };
         }
+    }
+
+    /// Fills `bytes` with the stream from byte `position` on, at any alignment and without regard to the period.
+    pub fn fill_from(self, position: u64, bytes: &mut [u8]) {
+        let cut = (position % 8) as usize;
+        let (head, body) = bytes.split_at_mut((cut.wrapping_neg() % 8).min(bytes.len()));
+        head.copy_from_slice(&self.word_at(position / 8).to_le_bytes()[cut..][..head.len()]);
+        let (words, tail) = body.as_chunks_mut();
+        let mut index = position.div_ceil(8);
+        for word in words {
+            *word = self.word_at(index).to_le_bytes();
+            index += 1;
+        }
+        tail.copy_from_slice(&self.word_at(index).to_le_bytes()[..tail.len()]);
+    }
+
+    /// Index in `bytes` of the first 8-byte word that is not that of the stream, which begins with the word at `index` and has no period.
+    #[must_use]
+    pub fn first_wrong_word(self, index: u64, bytes: &[u8]) -> Option<usize> {
+        let mut words = bytes.as_chunks().0.iter().zip(index..);
+        Some(words.position(|(word, index)| u64::from_le_bytes(*word) != self.word_at(index))? * 8)
     }
 
     /// Compares `bytes` with the stream from `position` on. Returns the number of wrong words and the byte index of the first one.
@@ -148,8 +169,8 @@ impl StampStream {
         let mut index = (position / 8) % self.period_words;
         let mut wrong = 0_u64;
         let mut first = None;
-        for (n, word) in bytes.chunks_exact(8).enumerate() {
-            if to_word(word) != self.word_at(index) {
+        for (n, word) in bytes.as_chunks().0.iter().enumerate() {
+            if u64::from_le_bytes(*word) != self.word_at(index) {
                 wrong += 1;
                 first.get_or_insert(n * 8);
             }
@@ -255,6 +276,25 @@ mod tests {
         assert_eq!(bytes[..8192], bytes[PERIOD as usize..]);
         assert_eq!(stream.compare(&bytes, 0), (0, None));
         assert_eq!(to_word(&bytes[800..]), stream.word_at_position(PERIOD * 3 + 800));
+    }
+
+    #[test]
+    fn any_part_is_part_of_the_whole() {
+        let stream = StampStream::keyed(7, 1);
+        let mut whole = [0; 64];
+        stream.fill_from(0, &mut whole);
+        assert_eq!(to_word(&whole[40..]), stream.word_at(5));
+        for (begin, end) in (0..whole.len()).flat_map(|begin| (begin..=whole.len()).map(move |end| (begin, end))) {
+            let mut part = vec![0; end - begin];
+            stream.fill_from(begin as u64, &mut part);
+            assert_eq!(part, whole[begin..end], "{begin}..{end}");
+        }
+        assert_eq!(stream.first_wrong_word(0, &whole), None);
+        whole[41] ^= 1;
+        assert_eq!(
+            (stream.first_wrong_word(0, &whole), stream.first_wrong_word(2, &whole[16..])),
+            (Some(40), Some(24))
+        );
     }
 
     #[test]

@@ -76,7 +76,8 @@ fn the_program_of_the_standard_abi_stands_in_for_those_that_are_missing() {
         let text = String::from_utf8_lossy(&found.stdout).into_owned();
         assert!(text.starts_with(&format!("{name} 4:io")), "{names:?} {variables:?}: {found:?}");
         let said = String::from_utf8_lossy(&found.stderr).into_owned();
-        let expected = "beff-raw: the program for openmpi does not start here: libmpi.so.12: cannot open shared object file; \
+        let expected =
+            "beff-raw: the program for openmpi does not start here: libmpi.so.12: cannot open shared object file; \
                         that of the standard ABI is started instead\n";
         assert_eq!(said, if broken.is_empty() { "" } else { expected }, "{names:?} {variables:?}");
     }

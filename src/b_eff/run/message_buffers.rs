@@ -32,10 +32,9 @@ impl BufferAllocation {
             return Ok(Self::Huge(TransferBuffer::new(bytes, 8)?));
         }
         let length = usize::try_from(bytes).map_err(std::io::Error::other)?;
-        let mut plain = Vec::new();
-        plain.try_reserve_exact(length).map_err(std::io::Error::other)?;
-        plain.resize(length, 0);
-        Ok(Self::Plain(plain))
+        // Zeroed pages of the kernel, which `vec!` takes but cannot refuse with an error.
+        Vec::<u8>::new().try_reserve_exact(length).map_err(std::io::Error::other)?;
+        Ok(Self::Plain(vec![0; length]))
     }
 
     fn bytes(&self) -> &[u8] {

@@ -111,7 +111,7 @@ impl RowData {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (now, behind) = rest.split_at_mut(self.contiguous_len(position, rest.len()));
-            self.fill_contiguous(position, now);
+            self.stream.fill_from(position, now);
             (position, rest) = (0, behind);
         }
     }
@@ -121,24 +121,6 @@ impl RowData {
     pub fn fill_initial(&self, position: u64, bytes: &mut [u8]) {
         self.fill(position, bytes);
         bytes.iter_mut().for_each(|byte| *byte = !*byte);
-    }
-
-    fn fill_contiguous(&self, position: u64, bytes: &mut [u8]) {
-        let mut index = position / 8;
-        let (head, body) = bytes.split_at_mut(head_bytes(position, bytes.len()));
-        if !head.is_empty() {
-            let word = self.stream.word_at(index).to_le_bytes();
-            let begin = (position % 8) as usize;
-            head.copy_from_slice(&word[begin..begin + head.len()]);
-            index += 1;
-        }
-        let mut words = body.chunks_exact_mut(8);
-        for word in &mut words {
-            word.copy_from_slice(&self.stream.word_at(index).to_le_bytes());
-            index += 1;
-        }
-        let tail = words.into_remainder();
-        tail.copy_from_slice(&self.stream.word_at(index).to_le_bytes()[..tail.len()]);
     }
 
     /// Compares `bytes` with the data of [`RowData::fill`] from `position` on. Does not allocate.
@@ -163,17 +145,15 @@ impl RowData {
             at += head.len();
             index += 1;
         }
-        let words = body.chunks_exact(8);
-        let tail = words.remainder();
-        for word in words {
-            let expected = self.stream.word_at(index);
-            if to_word(word) != expected {
-                wrong.compare_word(word, expected, at);
-            }
-            at += 8;
-            index += 1;
+        let (words, tail) = body.split_at(body.len() / 8 * 8);
+        let mut done = 0;
+        while let Some(next) = self.stream.first_wrong_word(index + done as u64 / 8, &words[done..]) {
+            let begin = done + next;
+            let expected = self.stream.word_at(index + begin as u64 / 8);
+            done = begin + 8;
+            wrong.compare_word(&words[begin..done], expected, at + begin);
         }
-        wrong.compare_word(tail, self.stream.word_at(index), at);
+        wrong.compare_word(tail, self.stream.word_at(index + words.len() as u64 / 8), at + words.len());
     }
 
     /// Minimum length of bytes whose position in the stream can be identified.

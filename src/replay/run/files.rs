@@ -49,7 +49,7 @@ pub(super) fn create_files(
     }
     let mut block = vec![0; BLOCK_BYTES as usize];
     let mut fill = |(n, path, bytes): (usize, &FilePath, u64)| {
-        write_blocks(comm, path, bytes, &mut block, |at, part| sources.file_words(n as u32).fill(at, part))
+        write_blocks(comm, path, bytes, &mut block, |at, part| sources.file_words(n as u32).fill_from(at, part))
             .map_err(|e| message(path, e))
     };
     let filled = wanted().try_for_each(&mut fill);
@@ -126,7 +126,7 @@ pub(super) fn establish_state(path: &FilePath, required: &RequiredState, sources
     let mut block = vec![0; BLOCK_BYTES.min(size_bytes.saturating_sub(at)) as usize];
     while at < size_bytes {
         let bytes = BLOCK_BYTES.min(size_bytes - at) as usize;
-        sources.file_words(number).fill(at, &mut block[..bytes]);
+        sources.file_words(number).fill_from(at, &mut block[..bytes]);
         file.write_all_at(&block[..bytes], at)?;
         at += bytes as u64;
     }

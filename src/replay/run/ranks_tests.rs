@@ -242,7 +242,7 @@ fn reads_wait_for_writes_of_other_ranks_and_return_their_bytes() {
         let sources = seen.sources.unwrap();
         let written = |rank, begin_ns, bytes: usize| {
             let mut words = vec![0; bytes];
-            sources.rank_words(rank).fill(sources.address(rank, begin_ns), &mut words);
+            sources.rank_words(rank).fill_from(sources.address(rank, begin_ns), &mut words);
             words
         };
         assert!(file[..1000] == written(0, 60_000_000, 1000), "each call writes words of its own rank and begin");

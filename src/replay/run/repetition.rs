@@ -232,7 +232,7 @@ impl RepetitionJob<'_> {
         let [_, bytes] = self.context.scan.source_bytes(self.context.sources.bytes());
         let mut source =
             allocate_area(bytes).map_err(|e| self.profile_error(format!("{bytes} bytes for data: {e}")))?;
-        self.context.sources.rank_words(self.comm.rank() as u32).fill(0, source.bytes_mut());
+        self.context.sources.rank_words(self.comm.rank() as u32).fill_from(0, source.bytes_mut());
         Ok(source)
     }
 

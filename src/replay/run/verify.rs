@@ -10,8 +10,8 @@ use beff_trace::{DataOrigin, Function};
 
 use super::call_window::ReadToVerify;
 use crate::replay::plan::sieving_gaps::SievingGaps;
-use crate::replay::run::write_source::{RandomWords, WriteSources};
-use beff_stamp::POISON_BYTE;
+use crate::replay::run::write_source::WriteSources;
+use beff_stamp::{StampStream, POISON_BYTE};
 
 const COMPARE_BYTES: usize = 64 * 1024;
 
@@ -173,7 +173,7 @@ impl<'a> ReadVerifier<'a> {
 
     /// Compares a part with byte-wise known content.
     fn verify_part(&mut self, memory: &[u8], read: &ReadToVerify, part: &OriginPart<'_>) {
-        let (words, mut position): (Option<RandomWords>, u64) = match part.content {
+        let (words, mut position): (Option<StampStream>, u64) = match part.content {
             DataOrigin::Call { rank, begin_ns, memory } => {
                 let address = self.sources.address(*rank, *begin_ns);
                 (Some(self.sources.rank_words(*rank)), address.wrapping_add_signed(*memory))
@@ -192,7 +192,7 @@ impl<'a> ReadVerifier<'a> {
                 let mut expected = std::mem::take(&mut self.expected);
                 let own = &mut expected[..piece.len()];
                 match words {
-                    Some(words) => words.fill(position, own),
+                    Some(words) => words.fill_from(position, own),
                     None => own.fill(0),
                 }
                 self.checked_bytes += piece.len() as u64;

@@ -1,7 +1,7 @@
 //! Data of writes. Every rank has an area of random words; a call takes its data from one of many start positions, chosen by a hash of
 //! its rank and begin. So any rank knows the data of any call without communication.
 
-use beff_stamp as stamp;
+use beff_stamp::{self as stamp, StampStream};
 
 const MIN_STARTS: u64 = 64;
 /// Distance of start positions: a page, which keeps direct I/O aligned.
@@ -43,48 +43,19 @@ impl WriteSources {
 
     /// Content of the area of a rank.
     #[must_use]
-    pub fn rank_words(&self, rank: u32) -> RandomWords {
-        RandomWords { key: stamp::mix(stamp::mix(self.seed ^ stamp::GOLDEN).wrapping_add(u64::from(rank))) }
+    pub fn rank_words(&self, rank: u32) -> StampStream {
+        Self::words(stamp::mix(self.seed ^ stamp::GOLDEN).wrapping_add(u64::from(rank)))
     }
 
     /// Initial content of a file.
     #[must_use]
-    pub fn file_words(&self, file: u32) -> RandomWords {
-        RandomWords { key: stamp::mix(stamp::mix(self.seed ^ !stamp::GOLDEN).wrapping_add(u64::from(file))) }
-    }
-}
-
-/// Unlimited sequence of distinct words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RandomWords {
-    key: u64,
-}
-
-impl RandomWords {
-    /// Fills `bytes` with the content from `position` on.
-    pub fn fill(self, position: u64, bytes: &mut [u8]) {
-        let mut index = position / 8;
-        let skip = (position % 8) as usize;
-        let mut rest = bytes;
-        if skip > 0 {
-            let word = self.word(index).to_le_bytes();
-            let head = rest.len().min(8 - skip);
-            let (first, behind) = rest.split_at_mut(head);
-            first.copy_from_slice(&word[skip..skip + head]);
-            (rest, index) = (behind, index.wrapping_add(1));
-        }
-        let mut words = rest.chunks_exact_mut(8);
-        for word in &mut words {
-            word.copy_from_slice(&self.word(index).to_le_bytes());
-            index = index.wrapping_add(1);
-        }
-        let tail = words.into_remainder();
-        let word = self.word(index).to_le_bytes();
-        tail.copy_from_slice(&word[..tail.len()]);
+    pub fn file_words(&self, file: u32) -> StampStream {
+        Self::words(stamp::mix(self.seed ^ !stamp::GOLDEN).wrapping_add(u64::from(file)))
     }
 
-    fn word(self, index: u64) -> u64 {
-        stamp::mix(self.key.wrapping_add(index.wrapping_mul(stamp::GOLDEN)))
+    /// Words without a period.
+    fn words(key: u64) -> StampStream {
+        StampStream::keyed(stamp::mix(key), u64::MAX)
     }
 }
 
@@ -95,16 +66,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        #[test]
-        fn any_part_is_part_of_the_whole(position in 0_u64..500, len in 0_usize..300) {
-            let words = WriteSources::new(1, 0, 100, 0).unwrap().rank_words(3);
-            let mut whole = [0; 800];
-            words.fill(0, &mut whole);
-            let mut part = vec![0; len];
-            words.fill(position, &mut part);
-            prop_assert_eq!(&part[..], &whole[position as usize..position as usize + len]);
-        }
-
         #[test]
         fn the_memory_of_a_call_is_inside_the_area(
             below in 0_u64..100_000, above in 0_u64..100_000, walked in 0_u64..1_000_000_000, rank: u32, begin: u64
@@ -118,7 +79,7 @@ mod tests {
     #[test]
     fn ranks_and_files_have_different_words() {
         let sources = WriteSources::new(1, 0, 0, 0).unwrap();
-        let first = |words: RandomWords| words.word(0);
+        let first = |words: StampStream| words.word_at(0);
         assert_ne!(first(sources.rank_words(0)), first(sources.rank_words(1)));
         assert_ne!(first(sources.rank_words(0)), first(sources.file_words(0)));
         assert!(
