@@ -68,7 +68,12 @@ for name in $asked; do
         fi
         exec "$candidate" "$@"
     fi
-    reason="the program for $name does not start here: $error"
+    reason=${reason:-"the program for $name does not start here: $error"}
 done
+if [ -n "$reason" ] && [ -z "$(families)" ] && ! is_several && [ -d "$directory/without-mpi" ]; then
+    # Reports and plans need no MPI. The substitute ends what needs one, with the reason.
+    export BEFF_RAW_WITHOUT_MPI="$reason" BEFF_RAW_LIBRARY_PATH="${LD_LIBRARY_PATH:-}" LD_LIBRARY_PATH="$directory/without-mpi"
+    exec "$directory/beff-raw-$name" "$@"
+fi
 [ -z "$reason" ] || fail "$reason"
 fail "the launcher is one of $(echo "$of_launcher" | sed 's/ / or /g'), and there are programs for$installed; build it: make install MPICC=<its mpicc>"

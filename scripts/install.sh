@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `make install`: builds for every MPI that is found (or for MPICC alone) and installs below PREFIX: bin/beff-raw, which starts the program of
-# the MPI at hand; libexec/beff-raw/beff-raw-<mpi>, with debug information in .debug/; lib/beff-raw/<mpi>/ with the profiler; completions of
-# bash, zsh and fish, manual pages, schemas and job scripts. A program of an MPI that is not built now stays. DESTDIR stands before PREFIX, for
-# packages.
+# the MPI at hand; libexec/beff-raw/beff-raw-<mpi>, with debug information in .debug/ and a substitute of the MPI library, for hosts without
+# it, in without-mpi/; lib/beff-raw/<mpi>/ with the profiler; completions of bash, zsh and fish, manual pages, schemas and job scripts. A
+# program of an MPI that is not built now stays. DESTDIR stands before PREFIX, for packages.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -43,6 +43,7 @@ build_and_install() (
     cargo build --release --locked -p beff-raw -p beff-profiler --manifest-path "$root/Cargo.toml" >&2
     built=$CARGO_TARGET_DIR/release
     install_stripped "$built/beff-raw" "$to/libexec/beff-raw/beff-raw-$BEFF_MPI_NAME"
+    if have nm && have readelf; then "$root/scripts/without-mpi.sh" "$built/beff-raw" "$to/libexec/beff-raw/without-mpi"; fi
     install_stripped "$built/libbeff_profiler.so" "$to/lib/beff-raw/$BEFF_MPI_NAME/libbeff_profiler.so"
     echo "$BEFF_MPI_NAME"
 )

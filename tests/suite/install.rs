@@ -123,3 +123,50 @@ fn what_cannot_be_decided_or_started_is_one_sentence() {
     let found = start(&installation(&scratch, &["openmpi"], &["mpich"]), &[]);
     assert!(found.stdout.starts_with(b"openmpi "), "{found:?}");
 }
+
+/// A program that needs a library of MPI, which is then gone.
+#[test]
+fn without_any_mpi_what_calls_none_works_and_the_rest_says_why() {
+    let scratch = Scratch::new();
+    let launcher = installation(&scratch, &[], &[]);
+    let directory = launcher.parent().unwrap().with_file_name("libexec").join("beff-raw");
+    let cc = |text: &str, to: &Path, options: &[&str]| {
+        let source = scratch.join("source.c");
+        fs::write(&source, text).unwrap();
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        let status = Command::new("cc").arg(&source).arg("-o").arg(to).args(options).status().unwrap();
+        assert!(status.success(), "{options:?}");
+    };
+    let library = scratch.join("lib/libmpi_x.so.1");
+    cc("void MPI_Init(void) {} int MPI_UNIVERSE;", &library, &["-shared", "-fPIC", "-Wl,-soname,libmpi_x.so.1"]);
+    let program = directory.join("beff-raw-mpich");
+    let text = "#include <stdio.h>\n#include <stdlib.h>\nvoid MPI_Init(void); extern int MPI_UNIVERSE;\n\
+        int main(int n, char **argument) { const char *path = getenv(\"LD_LIBRARY_PATH\");\n\
+        if (n > 4) MPI_Init(); printf(\"%s %d\\n\", path ? path : \"unset\", &MPI_UNIVERSE != 0); return 0; }";
+    cc(text, &program, &["-fPIC", library.to_str().unwrap(), "-Wl,-z,now"]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/without-mpi.sh");
+    let status = Command::new(script).arg(&program).arg(directory.join("without-mpi")).status().unwrap();
+    assert!(status.success());
+    let run = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(&launcher);
+        command.env_clear().env("PATH", "/usr/bin:/bin").envs(variables.iter().copied()).args(arguments);
+        command.output().unwrap()
+    };
+    let of_library = [("LD_LIBRARY_PATH", library.parent().unwrap().to_str().unwrap())];
+    assert!(run(&["a", "b", "c", "d"], &of_library).status.success());
+    fs::remove_file(&library).unwrap();
+    let shown = |variables: &[(&str, &str)]| String::from_utf8(run(&["report"], variables).stdout).unwrap();
+    // Programs that this one starts do not find the substitute.
+    assert_eq!((shown(&[]), shown(&[("LD_LIBRARY_PATH", "/x")])), ("unset 1\n".to_owned(), "/x 1\n".to_owned()));
+    for (arguments, variables, lines) in
+        [(&["a", "b", "c", "d"][..], &[][..], 2), (&["report"], &[("PMI_SIZE", "2")], 1)]
+    {
+        let refused = run(arguments, variables);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!((refused.status.code(), said.lines().count()), (Some(2), lines), "{said}");
+        assert!(
+            said.contains("the program for mpich does not start here: ") && said.contains("libmpi_x.so.1"),
+            "{said}"
+        );
+    }
+}
