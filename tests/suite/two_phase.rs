@@ -170,11 +170,12 @@ fn only_what_shares_sectors_is_exchanged_by_default() {
     }
 }
 
-/// The same calls, bounded by space, through the cache and in two phases; files must not differ, lengths included.
+/// The same calls, bounded by space, through the cache and in two phases; files must not differ, lengths included. T is so long that no pause
+/// of the storage ends a pattern.
 fn identical_files(ranks: u64, space: &str, both: &[&str], more: &[&str]) {
     let of = |name: &str, args: &[&str]| {
         let scratch = Scratch::new();
-        let fixed = ["-T", "240s", "--memory-per-process", "64M", "--space", space, "--types", "0,1,4"];
+        let fixed = ["-T", "960s", "--memory-per-process", "64M", "--space", space, "--types", "0,1,4"];
         // A depth is given, or uring would be calibrated for seconds.
         let kept =
             ["--keep-files", "--run-dir", "kept", "--backend", "posix,uring", "--depth", "32", "--repeat", "off"];
