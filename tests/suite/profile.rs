@@ -218,7 +218,10 @@ fn every_world_of_a_script_has_a_profile() {
     let scratch = Scratch::new();
     let program = application(&scratch, "turns");
     let start = |ranks: u64, data: &str, rounds: u64| {
-        format!("{} {} {} message {rounds}", launched(ranks).join(" "), program.display(), scratch.join(data).display())
+        // Open MPI 4 may fail if two jobs create their directories at once.
+        let own = format!("mkdir {0}-jobs; OMPI_MCA_orte_tmpdir_base={0}-jobs", scratch.join(data).display());
+        let (launcher, program) = (launched(ranks).join(" "), program.display());
+        format!("{{ {own} {launcher} {program} {} message {rounds}; }}", scratch.join(data).display())
     };
     let script = format!("{} & {}; wait; {}", start(2, "a", 5), start(2, "b", 5), start(1, "c", 3));
     let output = scratch.join("a.csv");
