@@ -2,8 +2,9 @@
 # without-mpi.sh PROGRAM DIRECTORY: writes into DIRECTORY what stands in for the MPI library of PROGRAM on a host without it. Commands that call
 # no MPI function work with it; the others end with the reason. bin/beff-raw sets both variables.
 set -euo pipefail
-library=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(libmpi[^]]*\)\].*/\1/p')
 mkdir -p "$2"
+substitute=$(mktemp)
+trap 'rm -f "$substitute"' EXIT
 {
     cat <<'EOF'
 #include <stdio.h>
@@ -14,7 +15,9 @@ mkdir -p "$2"
 __attribute__((constructor)) static void restore_library_path(void)
 {
     const char *path = getenv("BEFF_RAW_LIBRARY_PATH");
-    if (path && *path)
+    if (!path) /* another substitute was here */
+        return;
+    if (*path)
         setenv("LD_LIBRARY_PATH", path, 1);
     else
         unsetenv("LD_LIBRARY_PATH");
@@ -33,4 +36,8 @@ void beff_without_mpi(void)
 EOF
     # The symbols of the C library have versions.
     nm -D --undefined-only "$1" | awk '$1 == "U" && $2 !~ /@/ { print "void " $2 "(void) __attribute__((alias(\"beff_without_mpi\")));" }'
-} | cc -x c -shared -fPIC -Wl,-soname,"$library" -o "$2/$library" -
+} >"$substitute"
+# Some MPIs have several libraries, one linked statically has none.
+for library in $(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(libmpi[^]]*\)\].*/\1/p'); do
+    cc -x c -shared -fPIC -Wl,-soname,"$library" -o "$2/$library" "$substitute"
+done
